@@ -1,0 +1,1 @@
+"""Learn Markov logic networks from relational data."""

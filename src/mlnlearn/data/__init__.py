@@ -1,0 +1,1 @@
+"""Typed, integer-coded relational data: databases, example sets, loaders and generators."""

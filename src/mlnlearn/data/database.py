@@ -1,0 +1,270 @@
+"""A relational database as integer columns: one vocabulary per type, one array per predicate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.logic.atoms import Constant
+from mlnlearn.logic.schema import Schema
+
+Columns = NDArray[np.int32]
+Facts = Mapping[str, Columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Database:
+    """Facts over one domain per type. Immutable.
+
+    Attributes
+    ----------
+    schema
+        Types and predicates.
+    domains
+        The constants of each type; every type of the schema has one (possibly empty).
+    true, false, unknown
+        Per predicate, an ``int32`` array of shape ``(arity, facts)`` of constant codes, sorted and
+        without repeats. Predicates without such facts may be missing from the mapping. Under the
+        closed world, every atom that is neither true nor unknown is false; explicitly false atoms
+        matter for open predicates.
+    open
+        Predicates for which an atom that is not listed is unknown rather than false.
+    name
+        Where the data came from, for messages.
+
+    Examples
+    --------
+    >>> schema = Schema.of("smokes(person)", "friends(person,person)")
+    >>> db = Database.from_facts(schema, {"smokes": [("Anna",)], "friends": [("Anna", "Bob")]})
+    >>> db.size("person"), db.count("friends"), db.ground_atoms("friends"), db.true_atoms
+    (2, 1, 4, 2)
+    """
+
+    schema: Schema
+    domains: Mapping[str, Vocabulary]
+    true: Facts
+    false: Facts = field(default_factory=dict)
+    unknown: Facts = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
+    name: str = ""
+
+    @classmethod
+    def from_facts(
+        cls,
+        schema: Schema,
+        true: Mapping[str, Iterable[Sequence[str]]],
+        *,
+        false: Mapping[str, Iterable[Sequence[str]]] | None = None,
+        unknown: Mapping[str, Iterable[Sequence[str]]] | None = None,
+        domains: Mapping[str, Iterable[str]] | None = None,
+        open: Iterable[str] = (),
+        name: str = "",
+    ) -> Database:
+        """Build a database from constant names.
+
+        Domains are the declared constants of a type, else those given in `domains` followed by
+        those found in the facts.
+        """
+        coder = _Coder(schema, domains or {})
+        parts = [coder.encode(facts or {}) for facts in (true, false, unknown)]
+        if coder.problems:
+            raise InputErrors(coder.problems)
+        return cls.from_codes(schema, coder.vocabularies(), *parts, open=frozenset(open), name=name)
+
+    @classmethod
+    def from_codes(
+        cls,
+        schema: Schema,
+        domains: Mapping[str, Vocabulary],
+        true: Mapping[str, NDArray[np.integer]],
+        false: Mapping[str, NDArray[np.integer]] | None = None,
+        unknown: Mapping[str, NDArray[np.integer]] | None = None,
+        *,
+        open: frozenset[str] = frozenset(),
+        name: str = "",
+    ) -> Database:
+        """Build a database from ``(arity, facts)`` code arrays; they are sorted and repeats dropped.
+
+        An atom that is listed under two truth values is an error.
+        """
+        for predicate in open:
+            schema[predicate]
+        complete = {kind: domains.get(kind, Vocabulary(())) for kind in schema.types}
+        sizes = {kind: len(vocabulary) for kind, vocabulary in complete.items()}
+
+        def tidy(facts: Mapping[str, NDArray[np.integer]] | None) -> Facts:
+            return {
+                predicate: _sorted_unique(codes, [sizes[kind] for kind in schema[predicate].types])
+                for predicate, codes in (facts or {}).items()
+            }
+
+        database = cls(schema, complete, tidy(true), tidy(false), tidy(unknown), open, name)
+        database._refuse_contradictions()
+        return database
+
+    def _refuse_contradictions(self) -> None:
+        pairs = [("true", "false"), ("true", "unknown"), ("false", "unknown")]
+        problems = []
+        for first, second in pairs:
+            for name, codes in getattr(self, first).items():
+                other = getattr(self, second).get(name)
+                if other is None or not codes.shape[1] or not other.shape[1]:
+                    continue
+                both = np.concatenate([codes, other], axis=1)
+                radices = [self.size(kind) for kind in self.schema[name].types]
+                merged = _sorted_unique(both, radices)
+                if merged.shape[1] < both.shape[1]:
+                    problems.append(InputError(f"an atom of {name} is both {first} and {second}"))
+        if problems:
+            raise InputErrors(problems)
+
+    def size(self, kind: str) -> int:
+        """Return the number of constants of a type."""
+        return len(self.domains[kind])
+
+    def facts(self, name: str) -> Columns:
+        """Return the true facts of a predicate, shape ``(arity, facts)``."""
+        return self._table(self.true, name)
+
+    def false_facts(self, name: str) -> Columns:
+        """Return the explicitly false atoms of a predicate."""
+        return self._table(self.false, name)
+
+    def unknown_facts(self, name: str) -> Columns:
+        """Return the atoms of a predicate listed as unknown."""
+        return self._table(self.unknown, name)
+
+    def _table(self, tables: Facts, name: str) -> Columns:
+        arity = self.schema[name].arity
+        return tables.get(name, np.empty((arity, 0), np.int32))
+
+    def count(self, name: str) -> int:
+        """Return the number of true atoms of a predicate."""
+        return int(self.facts(name).shape[1])
+
+    def ground_atoms(self, name: str) -> int:
+        """Return the number of possible atoms of a predicate."""
+        return math.prod(self.size(kind) for kind in self.schema[name].types)
+
+    @property
+    def true_atoms(self) -> int:
+        """Number of true atoms over all predicates."""
+        return sum(self.count(predicate.name) for predicate in self.schema.predicates)
+
+    def rows(self, name: str) -> Iterator[tuple[str, ...]]:
+        """Yield the true facts of a predicate as tuples of constant names."""
+        return self.decode(name, self.facts(name))
+
+    def decode(self, name: str, codes: NDArray[np.integer]) -> Iterator[tuple[str, ...]]:
+        """Yield ``(arity, n)`` codes of a predicate as tuples of constant names."""
+        names = [self.domains[kind].names for kind in self.schema[name].types]
+        for row in codes.T.tolist():
+            yield tuple(vocabulary[code] for vocabulary, code in zip(names, row, strict=True))
+
+    def restricted(self, names: Iterable[str]) -> Database:
+        """Return the database with only the named predicates (domains stay as they are)."""
+        schema = self.schema.restricted(names)
+
+        def keep(tables: Facts) -> Facts:
+            return {name: codes for name, codes in tables.items() if name in schema}
+
+        return Database(
+            schema,
+            {kind: self.domains[kind] for kind in schema.types},
+            keep(self.true),
+            keep(self.false),
+            keep(self.unknown),
+            frozenset(name for name in self.open if name in schema),
+            self.name,
+        )
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{self.size(kind)} {kind}" for kind in self.schema.types)
+        label = self.name or "database"
+        return f"{label}: {self.true_atoms} true atoms over {kinds}"
+
+
+def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:
+    """Sort facts lexicographically by column and drop repeats."""
+    columns = np.asarray(codes)
+    if columns.ndim != 2 or columns.shape[0] != len(sizes):
+        raise ValueError(f"facts must have shape ({len(sizes)}, n), not {columns.shape}")
+    if columns.shape[1]:
+        if not sizes:
+            return np.empty((0, 1), np.int32)
+        lowest, highest = columns.min(axis=1), columns.max(axis=1)
+        if (lowest < 0).any() or (highest >= np.asarray(sizes)).any():
+            raise ValueError("a code lies outside its domain")
+    if columns.shape[1] < 2:
+        return np.ascontiguousarray(columns, np.int32)
+    if math.prod(max(size, 1) for size in sizes) < 2**62:
+        keys = np.zeros(columns.shape[1], np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            keys *= size
+            keys += column
+        if bool((keys[1:] > keys[:-1]).all()):
+            return np.ascontiguousarray(columns, np.int32)
+        keys = np.unique(keys)
+        unpacked = np.empty((len(sizes), len(keys)), np.int32)
+        for place in range(len(sizes) - 1, -1, -1):
+            keys, unpacked[place] = np.divmod(keys, sizes[place])
+        return unpacked
+    return np.ascontiguousarray(np.unique(columns, axis=1), np.int32)
+
+
+class _Coder:
+    """Turns names into codes, growing open domains and collecting every problem on the way."""
+
+    def __init__(self, schema: Schema, domains: Mapping[str, Iterable[str]]) -> None:
+        self.schema = schema
+        self.problems: list[InputError] = []
+        self.codes: dict[str, dict[str, int]] = {kind: {} for kind in schema.types}
+        for kind, declared in schema.declared.items():
+            self.codes[kind] = {name: code for code, name in enumerate(dict.fromkeys(declared))}
+        for kind, names in domains.items():
+            if kind not in self.codes:
+                self.problems.append(InputError(f"no such type {kind!r}"))
+                continue
+            for name in names:
+                self.code(kind, name)
+
+    def code(self, kind: str, name: str) -> int:
+        known = self.codes[kind]
+        code = known.get(name)
+        if code is not None:
+            return code
+        if kind in self.schema.declared:
+            self.problems.append(
+                InputError(f"constant {Constant(name)} is not in the closed type {kind!r}")
+            )
+            return 0
+        known[name] = len(known)
+        return known[name]
+
+    def encode(self, facts: Mapping[str, Iterable[Sequence[str]]]) -> dict[str, Columns]:
+        tables = {}
+        for name, rows in facts.items():
+            if name not in self.schema:
+                self.problems.append(InputError(f"no such predicate {name!r}"))
+                continue
+            types = self.schema[name].types
+            coded = []
+            for row in rows:
+                if len(row) != len(types):
+                    self.problems.append(
+                        InputError(f"{name} takes {len(types)} arguments, not {len(row)}: {row}")
+                    )
+                    continue
+                coded.append([self.code(kind, item) for kind, item in zip(types, row, strict=True)])
+            table = np.asarray(coded, np.int32).reshape(len(coded), len(types)).T
+            tables[name] = np.ascontiguousarray(table)
+        return tables
+
+    def vocabularies(self) -> dict[str, Vocabulary]:
+        return {kind: Vocabulary(known) for kind, known in self.codes.items()}

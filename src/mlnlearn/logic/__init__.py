@@ -1,0 +1,1 @@
+"""First-order logic as frozen, hashable values, and pure passes over them."""

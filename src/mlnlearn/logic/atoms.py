@@ -1,0 +1,149 @@
+"""Terms, predicates, atoms and literals: the smallest words of the language."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlnlearn.errors import InputError
+
+_BARE_CONSTANT = re.compile(r"(?:[A-Z][A-Za-z0-9_\-']*|-?\d+(?:\.\d+)?)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A logical variable; its type is that of the argument places where it stands."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named object. Names that do not read as constants are printed in quotes.
+
+    Examples
+    --------
+    >>> print(Constant("Anna"), Constant("new york"))
+    Anna "new york"
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        if _BARE_CONSTANT.match(self.name):
+            return self.name
+        escaped = self.name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+
+Term: TypeAlias = Variable | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A typed relation symbol. A function ``f: A -> B`` is the relation ``f(A, B)``, so marked.
+
+    Examples
+    --------
+    >>> print(Predicate("advisedBy", ("person", "person")))
+    advisedBy(person,person)
+    >>> print(Predicate("motherOf", ("person", "person"), function=True))
+    person motherOf(person)
+    """
+
+    name: str
+    types: tuple[str, ...] = ()
+    function: bool = False
+
+    @property
+    def arity(self) -> int:
+        """Number of argument places."""
+        return len(self.types)
+
+    def __call__(self, *terms: Term | str) -> Atom:
+        """Build an atom; strings starting in lower case are variables, others constants.
+
+        Examples
+        --------
+        >>> print(Predicate("likes", ("person", "person"))("x", "Anna"))
+        likes(x,Anna)
+        """
+        return Atom(self, tuple(_term(term) for term in terms))
+
+    def __str__(self) -> str:
+        if self.function:
+            return f"{self.types[-1]} {self.name}({','.join(self.types[:-1])})"
+        return f"{self.name}({','.join(self.types)})" if self.types else self.name
+
+
+def _term(term: Term | str) -> Term:
+    if not isinstance(term, str):
+        return term
+    return Variable(term) if term[:1].islower() or term[:1] == "_" else Constant(term)
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A predicate applied to terms."""
+
+    predicate: Predicate
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.terms) != self.predicate.arity:
+            raise InputError(
+                f"{self.predicate.name} takes {self.predicate.arity} arguments, not {len(self.terms)}"
+            )
+
+    def __str__(self) -> str:
+        name, terms = self.predicate.name, [str(term) for term in self.terms]
+        if self.predicate.function:
+            return f"{name}({','.join(terms[:-1])}) = {terms[-1]}"
+        return f"{name}({','.join(terms)})" if terms else name
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A built-in test of two terms: ``=``, ``<``, ``>``, ``<=`` or ``>=``.
+
+    Inequality ``!=`` is a negated ``=``. Equality compares names; the order compares numbers where both names are numbers, else text.
+    """
+
+    operator: str
+    left: Term
+    right: Term
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The two sides."""
+        return (self.left, self.right)
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+AnyAtom: TypeAlias = Atom | Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An atom or comparison, asserted or denied."""
+
+    atom: AnyAtom
+    positive: bool = True
+
+    def __invert__(self) -> Literal:
+        return Literal(self.atom, not self.positive)
+
+    def __str__(self) -> str:
+        if self.positive:
+            return str(self.atom)
+        if isinstance(self.atom, Comparison):
+            if self.atom.operator == "=":
+                return f"{self.atom.left} != {self.atom.right}"
+            return f"!({self.atom})"
+        return f"!({self.atom})" if self.atom.predicate.function else f"!{self.atom}"

@@ -1,0 +1,225 @@
+"""Formulas: atoms under connectives and quantifiers, and weighted rules made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlnlearn.logic.atoms import Atom, Comparison, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation."""
+
+    part: Formula
+
+    def __str__(self) -> str:
+        if isinstance(self.part, Comparison) and self.part.operator == "=":
+            return f"{self.part.left} != {self.part.right}"
+        return f"!{_wrap(self.part, _TIGHT)}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conjunction of two or more parts."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return " ^ ".join(_wrap(part, 1) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Disjunction of two or more parts."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return " v ".join(_wrap(part, 2) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """``left => right``."""
+
+    left: Formula
+    right: Formula
+
+    def __str__(self) -> str:
+        return f"{_wrap(self.left, 3)} => {_wrap(self.right, 3)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Iff:
+    """``left <=> right``."""
+
+    left: Formula
+    right: Formula
+
+    def __str__(self) -> str:
+        return f"{_wrap(self.left, 4)} <=> {_wrap(self.right, 4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Some values of the variables make the body true."""
+
+    variables: tuple[Variable, ...]
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"EXIST {','.join(map(str, self.variables))} {_wrap(self.body, 5)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    """All values of the variables make the body true."""
+
+    variables: tuple[Variable, ...]
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"FORALL {','.join(map(str, self.variables))} {_wrap(self.body, 5)}"
+
+
+@dataclass(frozen=True, slots=True)
+class EitherSign:
+    """``*P(x)``: shorthand for two formulas, one with the atom and one with its negation."""
+
+    atom: Atom
+
+    def __str__(self) -> str:
+        return f"*{self.atom}"
+
+
+Formula: TypeAlias = (
+    Atom | Comparison | Not | And | Or | Implies | Iff | Exists | Forall | EitherSign
+)
+
+# Binding strength; a part is put in parentheses where it binds no tighter than its parent asks.
+_TIGHT = 0
+_LEVEL: dict[type, int] = {
+    Atom: 0, EitherSign: 0, Not: 0, Comparison: 0,
+    And: 1, Or: 2, Implies: 3, Iff: 4, Exists: 5, Forall: 5,
+}  # fmt: skip
+
+
+def _wrap(part: Formula, parent: int) -> str:
+    """Print a part, in parentheses where the parent's level would otherwise tear it apart."""
+    level = _LEVEL[type(part)]
+    written_as_comparison = isinstance(part, Comparison) or (
+        isinstance(part, Atom) and part.predicate.function
+    )
+    loose = (written_as_comparison and parent == _TIGHT) or level >= max(parent, 1)
+    return f"({part})" if loose else str(part)
+
+
+def children(formula: Formula) -> tuple[Formula, ...]:
+    """Return the direct parts of a formula."""
+    match formula:
+        case Not(part):
+            return (part,)
+        case And(parts) | Or(parts):
+            return parts
+        case Implies(left, right) | Iff(left, right):
+            return (left, right)
+        case Exists(_, body) | Forall(_, body):
+            return (body,)
+    return ()
+
+
+def atoms_of(formula: Formula) -> Iterator[Atom]:
+    """Yield every atom of a formula, left to right, repeats included."""
+    if isinstance(formula, Atom):
+        yield formula
+    elif isinstance(formula, EitherSign):
+        yield formula.atom
+    for part in children(formula):
+        yield from atoms_of(part)
+
+
+def free_variables(formula: Formula) -> tuple[Variable, ...]:
+    """Return the variables not bound by a quantifier, in order of first occurrence.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> p = Predicate("friends", ("person", "person"))
+    >>> [str(v) for v in free_variables(Exists((Variable("y"),), p("x", "y")))]
+    ['x']
+    """
+    found: dict[Variable, None] = {}
+
+    def walk(part: Formula, bound: frozenset[Variable]) -> None:
+        if isinstance(part, EitherSign):
+            part = part.atom
+        if isinstance(part, (Atom, Comparison)):
+            found.update(
+                (t, None) for t in part.terms if isinstance(t, Variable) and t not in bound
+            )
+        elif isinstance(part, (Exists, Forall)):
+            walk(part.body, bound | set(part.variables))
+        else:
+            for child in children(part):
+                walk(child, bound)
+
+    walk(formula, frozenset())
+    return tuple(found)
+
+
+def variable_types(formula: Formula) -> dict[Variable, str]:
+    """Return the type of every variable that stands in an atom, by the atom's predicate.
+
+    A variable in comparisons only takes the type of the variable it is compared with.
+    """
+    types: dict[Variable, str] = {}
+    for atom in atoms_of(formula):
+        for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
+            if isinstance(term, Variable):
+                types.setdefault(term, kind)
+    for comparison in _comparisons(formula):
+        left, right = comparison.terms
+        if isinstance(left, Variable) and isinstance(right, Variable):
+            if left in types:
+                types.setdefault(right, types[left])
+            elif right in types:
+                types[left] = types[right]
+    return types
+
+
+def _comparisons(formula: Formula) -> Iterator[Comparison]:
+    if isinstance(formula, Comparison):
+        yield formula
+    for part in children(formula):
+        yield from _comparisons(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A formula with its weight, as it stands on one line of an ``.mln`` file.
+
+    Attributes
+    ----------
+    formula
+        The formula; its free variables are universally quantified.
+    weight
+        None where the file gives none: allowed for learning, an error for inference.
+    hard
+        A trailing full stop: worlds that violate the formula are impossible.
+    locked
+        A full stop after the weight: learning must not change it.
+    per_constant
+        Variables marked ``+x``: the rule stands for one rule, each with its own weight, per constant.
+    whole
+        Square brackets: keep as one formula, never split it into clauses.
+    """
+
+    formula: Formula
+    weight: float | None = None
+    hard: bool = False
+    locked: bool = False
+    per_constant: tuple[Variable, ...] = ()
+    whole: bool = False

@@ -1,0 +1,101 @@
+"""The schema: which types and predicates there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Constant, Predicate
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Types, typed predicates, and which arguments are functional.
+
+    Attributes
+    ----------
+    predicates
+        All predicates, in the order of declaration.
+    declared
+        Constants declared for a type (``person = {Anna, Bob}``); such a type is closed. The domain
+        of any other type is the set of constants found in a database.
+    functional
+        For a predicate, the argument places marked ``!``: exactly one value for every choice of the
+        other arguments.
+
+    Examples
+    --------
+    >>> schema = Schema.of("student(person)", "inPhase(person,phase!)")
+    >>> schema["inPhase"].types, schema.functional["inPhase"], schema.types
+    (('person', 'phase'), (1,), ('person', 'phase'))
+    """
+
+    predicates: tuple[Predicate, ...] = ()
+    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    functional: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *declarations: str) -> Schema:
+        """Build a schema from plain declarations such as ``"inPhase(person,phase!)"``."""
+        predicates, functional = [], {}
+        for declaration in declarations:
+            name, _, arguments = declaration.replace(" ", "").rstrip(")").partition("(")
+            kinds = [kind for kind in arguments.split(",") if kind]
+            marked = tuple(i for i, kind in enumerate(kinds) if kind.endswith("!"))
+            predicates.append(Predicate(name, tuple(kind.rstrip("!") for kind in kinds)))
+            if marked:
+                functional[name] = marked
+        return cls(tuple(predicates), {}, functional)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Predicate]:
+        return {predicate.name: predicate for predicate in self.predicates}
+
+    def __getitem__(self, name: str) -> Predicate:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = ", ".join(self._by_name) or "none"
+            raise InputError(f"no such predicate {name!r}; declared are: {known}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """All types, in order of first mention."""
+        found = dict.fromkeys(kind for predicate in self.predicates for kind in predicate.types)
+        return tuple(found | dict.fromkeys(self.declared))
+
+    def without_functional(self) -> Schema:
+        """Return the schema with all ``!`` markers stripped, as most published work reads it."""
+        return Schema(self.predicates, self.declared, {})
+
+    def restricted(self, names: Iterable[str]) -> Schema:
+        """Return the schema with only the named predicates."""
+        keep = set(names)
+        for name in keep:
+            self[name]
+        return Schema(
+            tuple(p for p in self.predicates if p.name in keep),
+            self.declared,
+            {name: places for name, places in self.functional.items() if name in keep},
+        )
+
+    def declaration(self, name: str) -> str:
+        """Return the declaration of a predicate as it stands in an ``.mln`` file."""
+        predicate, marked = self[name], self.functional.get(name, ())
+        if predicate.function or not predicate.types:
+            return str(predicate)
+        kinds = (k + "!" if i in marked else k for i, k in enumerate(predicate.types))
+        return f"{name}({','.join(kinds)})"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{kind} = {{{', '.join(str(Constant(name)) for name in names)}}}"
+            for kind, names in self.declared.items()
+        ]
+        lines += [self.declaration(predicate.name) for predicate in self.predicates]
+        return "\n".join(lines)
