@@ -1,0 +1,1 @@
+"""Counting groundings: everything a learner asks of the data."""

@@ -1,0 +1,214 @@
+"""Flip counts: how the true groundings of a formula change when one ground atom flips.
+
+For a formula and a predicate, the flip count of a ground atom ``a`` is the number of true
+groundings with ``a`` true minus that with ``a`` false, all else as in the data. It is found for all
+ground atoms of the predicate at once, as a constant plus sparse tables keyed by some of the atom's
+arguments: no array is as long as the number of ground atoms.
+
+Take one product of positive atoms (see `mlnlearn.logic.polynomial`) and let ``S`` run over the
+non-empty sets of its atoms that have the predicate. Let ``h_S(a)`` count the groundings in which
+every atom of ``S`` *is* ``a`` and all other atoms are true in the data. If ``a`` is false in the
+data, no other atom can be ``a``, and the product changes by ``Σ_S h_S(a)``; if ``a`` is true, the
+sets overlap, and by inclusion-exclusion it changes by ``Σ_S (-1)^(|S|+1) h_S(a)``. The two differ
+for even ``|S|`` only: there the sum is first taken as for false atoms, then corrected at the true
+ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from mlnlearn.counting.arrays import (
+    AnyInts,
+    Codes,
+    Ints,
+    check_sum,
+    common_keys,
+    group_sums,
+    times,
+)
+from mlnlearn.counting.count import domain_multiples, prepared
+from mlnlearn.counting.prepare import Prepared, Summand, member_atom, strip_forall
+from mlnlearn.counting.query import Engine, Query
+from mlnlearn.counting.stack import Stack
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
+from mlnlearn.logic.formulas import Exists, Forall, Formula, atoms_of, children
+from mlnlearn.logic.substitute import substitute, unify
+
+
+@dataclass(frozen=True, slots=True)
+class FlipTable:
+    """Values to add for atoms with the given constants at the given argument places."""
+
+    places: tuple[int, ...]
+    database: Codes
+    columns: tuple[Codes, ...]
+    values: Ints
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Flip counts of one formula for all ground atoms of one predicate.
+
+    Attributes
+    ----------
+    predicate
+        The predicate whose atoms flip.
+    constant
+        Per database, the flip count of an atom that no table lists.
+    tables
+        Sparse additions, one table for each set of argument places, rows distinct.
+    """
+
+    predicate: Predicate
+    constant: Ints
+    tables: tuple[FlipTable, ...]
+
+    def at(self, stack: Stack, database: AnyInts, columns: Sequence[AnyInts]) -> Ints:
+        """Return the flip counts of the given ground atoms."""
+        result = self.constant[database]
+        for table in self.tables:
+            types = [self.predicate.types[place] for place in table.places]
+            wanted, keys = common_keys(
+                [database, *(columns[place] for place in table.places)],
+                [table.database, *table.columns],
+                stack.key_sizes(types),
+            )
+            rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            result = result + np.where(keys[rows] == wanted, table.values[rows], 0)
+        return result
+
+
+def flip_counts(engine: Engine, formula: Formula, predicate: Predicate) -> Flips:
+    """Return the flip counts of a formula for all ground atoms of a predicate.
+
+    Examples
+    --------
+    >>> from mlnlearn.counting.memory import MemoryEngine
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.formulas import Implies
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("friends(person,person)", "smokes(person)")
+    >>> facts = {"friends": [("Anna", "Bob"), ("Carl", "Bob")], "smokes": [("Anna",)]}
+    >>> engine = MemoryEngine([Database.from_facts(schema, facts)])
+    >>> friends, smokes = schema["friends"], schema["smokes"]
+    >>> flips = flip_counts(engine, Implies(friends("x", "y"), smokes("y")), smokes)
+    >>> flips.constant.tolist(), [t.values.tolist() for t in flips.tables]
+    ([0], [[2]])
+    """
+    if any(atom.predicate == predicate for atom in _quantified_atoms(strip_forall(formula))):
+        raise InputError(
+            f"{predicate.name} stands under a quantifier in {formula}: no flip counts",
+            hint="ground the quantifier first, or use a formula without it",
+        )
+    form = prepared(engine, formula)
+    parts: dict[tuple[int, ...], list[_Part]] = defaultdict(list)
+    for summand in form.summands:
+        for part in _summand_parts(engine, form, summand, predicate):
+            parts[part.places].append(part)
+    constant = np.zeros(len(engine.stack), np.int64)
+    tables = []
+    for places, found in sorted(parts.items()):
+        database = np.concatenate([part.database for part in found])
+        values = np.concatenate([part.values for part in found])
+        columns = [np.concatenate(c) for c in zip(*(part.columns for part in found), strict=True)]
+        if not places:
+            check_sum(values)
+            np.add.at(constant, database, values)
+            continue
+        sizes = engine.stack.key_sizes(predicate.types[place] for place in places)
+        (numbers, *codes), sums = group_sums([database, *columns], sizes, values)
+        keep = np.flatnonzero(sums)
+        if len(keep):
+            kept = tuple(column[keep] for column in codes)
+            tables.append(FlipTable(places, numbers[keep], kept, sums[keep]))
+    return Flips(predicate, constant, tuple(tables))
+
+
+def _quantified_atoms(formula: Formula) -> Iterator[Atom]:
+    """Yield the atoms that stand under a quantifier."""
+    if isinstance(formula, (Exists, Forall)):
+        yield from atoms_of(formula)
+    else:
+        for part in children(formula):
+            yield from _quantified_atoms(part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    places: tuple[int, ...]
+    database: Codes
+    columns: tuple[Codes, ...]
+    values: Ints
+
+
+def _summand_parts(
+    engine: Engine, form: Prepared, summand: Summand, predicate: Predicate
+) -> Iterator[_Part]:
+    occurrences = [atom for atom in summand.atoms if atom.predicate == predicate]
+    for size in range(1, len(occurrences) + 1):
+        for chosen in combinations(occurrences, size):
+            unifier = unify(chosen)
+            if unifier is None:
+                continue
+            pattern = substitute(chosen[0], unifier)
+            others = [atom for atom in summand.atoms if atom not in chosen]
+            rest = list(dict.fromkeys(substitute(atom, unifier) for atom in others))
+            types = {
+                value: kind
+                for variable, kind in form.types.items()
+                if isinstance(value := _follow(summand.values[variable], unifier), Variable)
+            }
+            yield _part(engine, pattern, rest, types, summand.coefficient)
+            if size % 2 == 0:
+                # true atoms: (-1)^(|S|+1) = -1 where false ones have +1
+                yield _part(engine, pattern, [*rest, pattern], types, -2 * summand.coefficient)
+
+
+def _follow(value: object, unifier: dict[Variable, Variable | Constant]) -> object:
+    return unifier.get(value, value) if isinstance(value, Variable) else value
+
+
+def _part(
+    engine: Engine,
+    pattern: Atom,
+    rest: list[Atom],
+    types: dict[Variable, str],
+    coefficient: int,
+) -> _Part:
+    """Count the groundings of `rest` by the arguments of the flipped atom."""
+    stack = engine.stack
+    used = {term for atom in rest for term in atom.terms}
+    shape = pattern.terms
+    repeated = {t for t in shape if isinstance(t, Variable) and shape.count(t) > 1}
+    members = [member_atom(stack, types[v], v) for v in sorted(repeated - used, key=str)]
+    members += [
+        # a database without the constant has no such atom
+        member_atom(stack, kind, term)
+        for term, kind in zip(shape, pattern.predicate.types, strict=True)
+        if isinstance(term, Constant)
+    ]
+    used |= repeated
+    group = tuple(dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used))
+    table = engine.table(Query((*rest, *members), group))
+    places, columns = [], []
+    for place, (term, kind) in enumerate(zip(shape, pattern.predicate.types, strict=True)):
+        if isinstance(term, Constant):
+            columns.append(np.full(len(table), stack.code(kind, term.name), np.int32))
+        elif term in used:
+            columns.append(table.column(term))
+        else:
+            continue
+        places.append(place)
+    free = [kind for variable, kind in types.items() if variable not in used | set(shape)]
+    values = times(table.counts, domain_multiples(engine, free)[table.database]) * coefficient
+    return _Part(tuple(places), table.database, tuple(columns), values)

@@ -1,0 +1,226 @@
+"""From formulas to products of relation atoms: what the engines can join.
+
+Order comparisons and quantified sub-formulas become relations of their own, derived from the
+domains or counted once; equalities are solved away. What is left is a sum of products of positive
+atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes, expand_ranges
+from mlnlearn.counting.stack import Stack
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
+from mlnlearn.logic.formulas import (
+    And,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    free_variables,
+    variable_types,
+)
+from mlnlearn.logic.polynomial import polynomial
+from mlnlearn.logic.substitute import solve_equalities, substitute
+
+# Counts a formula by its free variables; passed in because counting stands on this module.
+Exister = Callable[[Formula, Sequence[Variable]], tuple[Codes, Sequence[Codes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summand:
+    """A multiple of a product of atoms.
+
+    Attributes
+    ----------
+    coefficient
+        How often the product counts; may be negative.
+    atoms
+        Atoms that must all be true.
+    free
+        Variables in no atom: each multiplies the count by the size of its domain.
+    values
+        What each variable of the formula stands for after equalities are solved.
+    """
+
+    coefficient: int
+    atoms: tuple[Atom, ...]
+    free: tuple[Variable, ...]
+    values: dict[Variable, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A formula as a sum of products, with the types of its variables."""
+
+    variables: tuple[Variable, ...]
+    types: dict[Variable, str]
+    summands: tuple[Summand, ...]
+
+
+def membership(kind: str) -> Predicate:
+    """Return the derived predicate that holds of every constant of a type."""
+    return Predicate(f"${kind}", (kind,))
+
+
+def member_atom(stack: Stack, kind: str, term: Term) -> Atom:
+    """Return the atom that says a term is in the domain of a type."""
+    predicate = membership(kind)
+    if not stack.derived(predicate):
+        members = stack.members(kind)
+        stack.derive(predicate, members.database, members.columns)
+    return Atom(predicate, (term,))
+
+
+def strip_forall(formula: Formula) -> Formula:
+    """Drop universal quantifiers in front: free variables are universal anyway."""
+    while isinstance(formula, Forall):
+        formula = formula.body
+    return formula
+
+
+def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
+    """Expand a formula into summands, deriving the relations it needs.
+
+    Parameters
+    ----------
+    stack
+        The databases; derived relations are added to it.
+    formula
+        Any formula; universal quantifiers in front are dropped.
+    existing
+        Finds the tuples for which a (quantifier-free) body has a true grounding.
+    """
+    stripped = strip_forall(formula)
+    variables = free_variables(stripped)
+    types = variable_types(stripped)
+    untyped = [str(variable) for variable in variables if variable not in types]
+    if untyped:
+        raise InputError(
+            f"no type for variable {', '.join(untyped)} in {formula}",
+            hint="let every variable stand in an atom",
+        )
+    plain = _without_quantifiers(stack, stripped, types, existing)
+    summands = []
+    for product, coefficient in polynomial(plain).items():
+        summand = _summand(stack, product, coefficient, variables, types)
+        if summand is not None:
+            summands.append(summand)
+    return Prepared(variables, {v: types[v] for v in variables}, tuple(summands))
+
+
+def _summand(
+    stack: Stack,
+    product: frozenset[AnyAtom],
+    coefficient: int,
+    variables: tuple[Variable, ...],
+    types: dict[Variable, str],
+) -> Summand | None:
+    equalities = [part.terms for part in product if isinstance(part, Comparison)]
+    solution = solve_equalities([(left, right) for left, right in sorted(equalities, key=str)])
+    if solution is None:
+        return None
+    values = {variable: solution.get(variable, variable) for variable in variables}
+    atoms = {substitute(part, solution) for part in product if isinstance(part, Atom)}
+    for variable, value in values.items():
+        if isinstance(value, Constant):
+            # a database without the constant has no such grounding
+            atoms.add(member_atom(stack, types[variable], value))
+    used = {term for atom in atoms for term in atom.terms}
+    free = tuple(
+        dict.fromkeys(v for v in values.values() if isinstance(v, Variable) and v not in used)
+    )
+    return Summand(coefficient, tuple(sorted(atoms, key=str)), free, values)
+
+
+def _without_quantifiers(
+    stack: Stack, formula: Formula, types: dict[Variable, str], existing: Exister
+) -> Formula:
+    def walk(part: Formula) -> Formula:
+        return _without_quantifiers(stack, part, types, existing)
+
+    match formula:
+        case Comparison(operator) if operator != "=":
+            return _order_atom(stack, formula, types)
+        case Not(part):
+            return Not(walk(part))
+        case And(parts):
+            return And(tuple(map(walk, parts)))
+        case Or(parts):
+            return Or(tuple(map(walk, parts)))
+        case Implies(left, right):
+            return Implies(walk(left), walk(right))
+        case Iff(left, right):
+            return Iff(walk(left), walk(right))
+        case Forall(variables, body):
+            return Not(walk(Exists(variables, Not(body))))
+        case Exists(_, body):
+            free = free_variables(formula)
+            predicate = Predicate(f"${formula}", tuple(types[variable] for variable in free))
+            if not stack.derived(predicate):
+                stack.derive(predicate, *existing(body, free))
+            return Atom(predicate, free)
+    return formula
+
+
+def _order_atom(stack: Stack, comparison: Comparison, types: dict[Variable, str]) -> Atom:
+    """Turn ``x < y`` into an atom of a relation made from the domain of the variables' type."""
+    left, right = comparison.terms
+    kind = next((types[t] for t in (left, right) if isinstance(t, Variable)), None)
+    if kind is None:
+        raise InputError(f"a comparison needs a variable: {comparison}")
+    variables = tuple(term for term in (left, right) if isinstance(term, Variable))
+    shape = " ".join("?" if isinstance(term, Variable) else str(term) for term in (left, right))
+    name = f"$({shape}) {comparison.operator} on {kind}"
+    predicate = Predicate(name, (kind,) * len(variables))
+    if not stack.derived(predicate):
+        database, columns = _order_rows(stack, kind, comparison)
+        stack.derive(predicate, database, columns)
+    return Atom(predicate, variables)
+
+
+def _order_rows(stack: Stack, kind: str, comparison: Comparison) -> tuple[Codes, Sequence[Codes]]:
+    """Return the constants (or pairs of constants) of a type for which a comparison holds."""
+    members = stack.members(kind)
+    codes = members.columns[0]
+    left, right = comparison.terms
+    names = [term.name for term in (left, right) if isinstance(term, Constant)]
+    ranks = _ranks([*stack.vocabularies[kind].names, *names])
+    if isinstance(left, Constant) or isinstance(right, Constant):
+        own, others = np.full(len(codes), ranks[-1]), ranks[codes]
+        pair = (own, others) if isinstance(left, Constant) else (others, own)
+        keep = _holds(comparison.operator, *pair)
+        return members.database[keep], [codes[keep]]
+    sizes = stack.sizes(kind)
+    lengths = sizes[members.database]
+    first = np.repeat(np.arange(len(codes)), lengths)
+    second = expand_ranges((np.cumsum(sizes) - sizes)[members.database], lengths)
+    keep = _holds(comparison.operator, ranks[codes[first]], ranks[codes[second]])
+    return members.database[first[keep]], [codes[first[keep]], codes[second[keep]]]
+
+
+def _ranks(names: Sequence[str]) -> Codes:
+    """Rank names: numbers by value, then other names by text; equal names (or numbers) tie."""
+
+    def key(name: str) -> tuple[int, float, str]:
+        try:
+            return (0, float(name), "")
+        except ValueError:
+            return (1, 0.0, name)
+
+    keys = [key(name) for name in names]
+    order = {k: rank for rank, k in enumerate(sorted(set(keys)))}
+    return np.array([order[k] for k in keys], np.int32)
+
+
+def _holds(operator: str, left: Codes, right: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    tests = {"<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal}
+    return np.asarray(tests[operator](left, right), np.bool_)

@@ -1,0 +1,148 @@
+"""Substitution of terms for variables, and unification of function-free atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Literal, Term, Variable
+from mlnlearn.logic.clauses import Clause, clause
+from mlnlearn.logic.formulas import (
+    And,
+    EitherSign,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    free_variables,
+)
+
+Substitution = Mapping[Variable, Term]
+T = TypeVar("T", Atom, Comparison, AnyAtom, Literal, Clause)
+
+
+def substitute(part: T, mapping: Substitution) -> T:
+    """Replace variables in an atom, comparison, literal or clause.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Constant, Predicate
+    >>> likes = Predicate("likes", ("person", "person"))
+    >>> print(substitute(likes("x", "y"), {Variable("x"): Constant("Anna")}))
+    likes(Anna,y)
+    """
+    if isinstance(part, Atom):
+        return Atom(part.predicate, tuple(_replace(term, mapping) for term in part.terms))
+    if isinstance(part, Comparison):
+        left, right = part.terms
+        return Comparison(part.operator, _replace(left, mapping), _replace(right, mapping))
+    if isinstance(part, Literal):
+        return Literal(substitute(part.atom, mapping), part.positive)
+    return clause(*(substitute(literal, mapping) for literal in part))
+
+
+def _replace(term: Term, mapping: Substitution) -> Term:
+    return mapping.get(term, term) if isinstance(term, Variable) else term
+
+
+def substitute_formula(formula: Formula, mapping: Substitution) -> Formula:
+    """Replace free variables in a formula; bound variables are renamed where they would capture.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> likes = Predicate("likes", ("person", "person"))
+    >>> x, y = Variable("x"), Variable("y")
+    >>> print(substitute_formula(Exists((y,), likes("x", "y")), {x: y}))
+    EXIST y1 likes(y,y1)
+    """
+
+    def walk(part: Formula) -> Formula:
+        return substitute_formula(part, mapping)
+
+    match formula:
+        case Atom():
+            return substitute(formula, mapping)
+        case Comparison():
+            return substitute(formula, mapping)
+        case EitherSign(atom):
+            return EitherSign(substitute(atom, mapping))
+        case Not(part):
+            return Not(walk(part))
+        case And(parts):
+            return And(tuple(map(walk, parts)))
+        case Or(parts):
+            return Or(tuple(map(walk, parts)))
+        case Implies(left, right):
+            return Implies(walk(left), walk(right))
+        case Iff(left, right):
+            return Iff(walk(left), walk(right))
+        case Exists(variables, body):
+            return Exists(*_under_quantifier(variables, body, mapping))
+        case Forall(variables, body):
+            return Forall(*_under_quantifier(variables, body, mapping))
+
+
+def _under_quantifier(
+    variables: tuple[Variable, ...], body: Formula, mapping: Substitution
+) -> tuple[tuple[Variable, ...], Formula]:
+    free = set(free_variables(body)) - set(variables)
+    inner: dict[Variable, Term] = {v: t for v, t in mapping.items() if v in free}
+    taken = {t for t in inner.values() if isinstance(t, Variable)} | free
+    renamed = []
+    for variable in variables:
+        fresh = variable
+        number = 1
+        while fresh in taken:
+            fresh = Variable(f"{variable.name}{number}")
+            number += 1
+        taken.add(fresh)
+        renamed.append(fresh)
+        if fresh != variable:
+            inner[variable] = fresh
+    return tuple(renamed), substitute_formula(body, inner)
+
+
+def unify(atoms: Sequence[Atom]) -> dict[Variable, Term] | None:
+    """Return a most general unifier of atoms of one predicate, or None.
+
+    The result is idempotent: applying it once is applying it for good.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> likes = Predicate("likes", ("person", "person"))
+    >>> {str(v): str(t) for v, t in unify([likes("x", "y"), likes("y", "Anna")]).items()}
+    {'x': 'Anna', 'y': 'Anna'}
+    """
+    pairs = [
+        (first, second)
+        for atom in atoms[1:]
+        for first, second in zip(atoms[0].terms, atom.terms, strict=True)
+    ]
+    return solve_equalities(pairs)
+
+
+def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term] | None:
+    """Return the substitution that makes all pairs of terms equal, or None where none does."""
+    parent: dict[Variable, Term] = {}
+
+    def find(term: Term) -> Term:
+        while isinstance(term, Variable) and term in parent:
+            term = parent[term]
+        return term
+
+    for left, right in pairs:
+        a, b = find(left), find(right)
+        if a == b:
+            continue
+        if isinstance(a, Variable):
+            parent[a] = b
+        elif isinstance(b, Variable):
+            parent[b] = a
+        else:
+            return None
+    return {variable: find(variable) for variable in parent}
