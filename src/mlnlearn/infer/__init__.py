@@ -1,0 +1,1 @@
+"""Answers from models: grounding, exact and sampling methods, queries."""

@@ -1,0 +1,1 @@
+"""Models: what a learner returns and a query is asked of."""

@@ -1,0 +1,1 @@
+"""Learning weights: objectives with value and gradient, and their optimisation."""
