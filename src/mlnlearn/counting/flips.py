@@ -5,13 +5,16 @@ groundings with ``a`` true minus that with ``a`` false, all else as in the data.
 ground atoms of the predicate at once, as a constant plus sparse tables keyed by some of the atom's
 arguments: no array is as long as the number of ground atoms.
 
-Take one product of positive atoms (see `mlnlearn.logic.polynomial`) and let ``S`` run over the
-non-empty sets of its atoms that have the predicate. Let ``h_S(a)`` count the groundings in which
-every atom of ``S`` *is* ``a`` and all other atoms are true in the data. If ``a`` is false in the
-data, no other atom can be ``a``, and the product changes by ``Σ_S h_S(a)``; if ``a`` is true, the
-sets overlap, and by inclusion-exclusion it changes by ``Σ_S (-1)^(|S|+1) h_S(a)``. The two differ
-for even ``|S|`` only: there the sum is first taken as for false atoms, then corrected at the true
-ones.
+Take one product of positive atoms (see `mlnlearn.logic.polynomial`). Making ``a`` true makes those
+groundings true in which the atoms of some non-empty set ``S`` *are* ``a`` and all others are true
+without ``a``. The others must be true in the data and not be ``a``; the latter by
+inclusion-exclusion over the sets ``R`` of others that are ``a`` after all: the count is
+``Σ_S Σ_R (-1)^|R| h(S, R)``, with ``h`` the groundings in which ``S`` and ``R`` are ``a`` and all
+atoms but ``S`` are true in the data.
+
+Where a predicate has exclusive places (declared ``!``), a whole block of atoms, those that agree on
+the other places, is taken as false before ``a`` becomes true; then ``R`` are the atoms that lie in
+the block of ``a``, and the same sum gives the change from "no value" to "the value of ``a``".
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import product
 
 import numpy as np
 
@@ -37,9 +40,9 @@ from mlnlearn.counting.prepare import Prepared, Summand, member_atom, strip_fora
 from mlnlearn.counting.query import Engine, Query
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import Exists, Forall, Formula, atoms_of, children
-from mlnlearn.logic.substitute import substitute, unify
+from mlnlearn.logic.substitute import solve_equalities, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,22 @@ class Flips:
         return result
 
 
-def flip_counts(engine: Engine, formula: Formula, predicate: Predicate) -> Flips:
+def flip_counts(
+    engine: Engine, formula: Formula, predicate: Predicate, exclusive: tuple[int, ...] = ()
+) -> Flips:
     """Return the flip counts of a formula for all ground atoms of a predicate.
+
+    Parameters
+    ----------
+    engine
+        The engine with its databases.
+    formula
+        Any formula in which the predicate stands under no quantifier.
+    predicate
+        The predicate whose atoms flip.
+    exclusive
+        Argument places of which exactly one value holds for each choice of the others; the counts
+        are then those of setting a block of atoms, all false, to one value.
 
     Examples
     --------
@@ -113,7 +130,7 @@ def flip_counts(engine: Engine, formula: Formula, predicate: Predicate) -> Flips
     form = prepared(engine, formula)
     parts: dict[tuple[int, ...], list[_Part]] = defaultdict(list)
     for summand in form.summands:
-        for part in _summand_parts(engine, form, summand, predicate):
+        for part in _summand_parts(engine, form, summand, predicate, exclusive):
             parts[part.places].append(part)
     constant = np.zeros(len(engine.stack), np.int64)
     tables = []
@@ -152,29 +169,60 @@ class _Part:
 
 
 def _summand_parts(
-    engine: Engine, form: Prepared, summand: Summand, predicate: Predicate
+    engine: Engine,
+    form: Prepared,
+    summand: Summand,
+    predicate: Predicate,
+    exclusive: tuple[int, ...],
 ) -> Iterator[_Part]:
-    occurrences = [atom for atom in summand.atoms if atom.predicate == predicate]
-    for size in range(1, len(occurrences) + 1):
-        for chosen in combinations(occurrences, size):
-            unifier = unify(chosen)
-            if unifier is None:
-                continue
-            pattern = substitute(chosen[0], unifier)
-            others = [atom for atom in summand.atoms if atom not in chosen]
-            rest = list(dict.fromkeys(substitute(atom, unifier) for atom in others))
-            types = {
-                value: kind
-                for variable, kind in form.types.items()
-                if isinstance(value := _follow(summand.values[variable], unifier), Variable)
-            }
-            yield _part(engine, pattern, rest, types, summand.coefficient)
-            if size % 2 == 0:
-                # true atoms: (-1)^(|S|+1) = -1 where false ones have +1
-                yield _part(engine, pattern, [*rest, pattern], types, -2 * summand.coefficient)
+    cases: dict[tuple[Atom, frozenset[Atom]], tuple[int, dict[Variable, str]]] = {}
+    for same, inside in _coincidences(summand.atoms, predicate):
+        unifier = _unify_with(same, inside, exclusive)
+        if unifier is None:
+            continue
+        pattern = substitute(same[0], unifier)
+        rest = frozenset(substitute(atom, unifier) for atom in summand.atoms if atom not in same)
+        types = {
+            value: kind
+            for variable, kind in form.types.items()
+            if isinstance(value := _follow(summand.values[variable], unifier), Variable)
+        }
+        sign = -1 if len(inside) % 2 else 1
+        before, _ = cases.get((pattern, rest), (0, types))
+        cases[pattern, rest] = before + sign, types
+    for (pattern, rest), (coefficient, types) in cases.items():
+        if coefficient:
+            ordered = sorted(rest, key=str)
+            yield _part(engine, pattern, ordered, types, coefficient * summand.coefficient)
 
 
-def _follow(value: object, unifier: dict[Variable, Variable | Constant]) -> object:
+def _coincidences(
+    atoms: tuple[Atom, ...], predicate: Predicate
+) -> Iterator[tuple[list[Atom], list[Atom]]]:
+    """Yield the pairs (S, R) of disjoint sets of atoms of the predicate, S not empty."""
+    occurrences = [atom for atom in atoms if atom.predicate == predicate]
+    for roles in product((0, 1, 2), repeat=len(occurrences)):
+        same = [atom for atom, role in zip(occurrences, roles, strict=True) if role == 1]
+        if same:
+            yield same, [atom for atom, role in zip(occurrences, roles, strict=True) if role == 2]
+
+
+def _unify_with(
+    same: list[Atom], inside: list[Atom], exclusive: tuple[int, ...]
+) -> dict[Variable, Term] | None:
+    """Make the atoms of S equal, and those of R equal to them but for the exclusive places."""
+    first = same[0]
+    pairs = [pair for atom in same[1:] for pair in zip(first.terms, atom.terms, strict=True)]
+    pairs += [
+        (first.terms[place], atom.terms[place])
+        for atom in inside
+        for place in range(len(first.terms))
+        if place not in exclusive
+    ]
+    return solve_equalities(pairs)
+
+
+def _follow(value: Term, unifier: dict[Variable, Term]) -> Term:
     return unifier.get(value, value) if isinstance(value, Variable) else value
 
 
