@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,7 @@ class Database:
         open: frozenset[str] = frozenset(),
         name: str = "",
     ) -> Database:
-        """Build a database from ``(arity, facts)`` code arrays; they are sorted and repeats dropped.
+        """Build a database from ``(arity, facts)`` code arrays, in any order, repeats allowed.
 
         An atom that is listed under two truth values is an error.
         """
@@ -182,6 +182,23 @@ class Database:
             keep(self.unknown),
             frozenset(name for name in self.open if name in schema),
             self.name,
+        )
+
+    def closed(self) -> Database:
+        """Return the database with every unknown atom taken as false."""
+        return replace(self, unknown={}, open=frozenset())
+
+    def without_facts(self, names: Iterable[str]) -> Database:
+        """Return the database with all truth values of the named predicates forgotten."""
+        drop = set(names)
+        for name in drop:
+            self.schema[name]
+
+        def keep(tables: Facts) -> Facts:
+            return {name: codes for name, codes in tables.items() if name not in drop}
+
+        return replace(
+            self, true=keep(self.true), false=keep(self.false), unknown=keep(self.unknown)
         )
 
     def __str__(self) -> str:

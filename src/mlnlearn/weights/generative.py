@@ -1,0 +1,86 @@
+"""Generative weight learning: maximum pseudo-likelihood over one or several databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.query import Engine
+from mlnlearn.data.database import Database
+from mlnlearn.model.mln import MLN
+from mlnlearn.weights.objective import GaussianPrior, Penalised
+from mlnlearn.weights.optimize import maximise
+from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
+from mlnlearn.weights.result import LearnedWeights
+
+
+def learn_pseudolikelihood(
+    mln: MLN,
+    data: Sequence[Database] | Engine,
+    *,
+    weighted: bool = True,
+    query: Sequence[str] = (),
+    sigma: float = 100.0,
+    l1: float = 0.0,
+    units: bool = True,
+    max_iterations: int = 1000,
+) -> LearnedWeights:
+    """Learn weights that maximise the (weighted) pseudo-log-likelihood.
+
+    Parameters
+    ----------
+    mln
+        The rules; weights they have are starting values, locked ones stay.
+    data
+        Databases, each with its own constants, or an engine that holds them.
+    weighted
+        Take each predicate's mean in each database (WPLL) rather than its sum (PLL).
+    query
+        Predicate names to predict; the others are evidence only. By default all are predicted.
+    sigma
+        Standard deviation of the Gaussian prior around zero.
+    l1
+        Weight of an additional L1 penalty.
+    units
+        Add a unit clause for every predicate that has none.
+    max_iterations
+        Limit of optimiser iterations.
+
+    Examples
+    --------
+    >>> mln = MLN.parse("smokes(person)")
+    >>> people = {"person": ["Anna", "Bob", "Carl", "Dora"]}
+    >>> db = Database.from_facts(mln.schema, {"smokes": [("Anna",)]}, domains=people)
+    >>> learned = learn_pseudolikelihood(mln, [db])
+    >>> print(f"{learned.mln.weights[0]:.2f}")  # log odds of 1 in 4
+    -1.10
+    """
+    engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
+    names = {kind: engine.stack.vocabularies[kind].names for kind in engine.stack.schema.types}
+    full = (mln.with_unit_clauses() if units else mln).expanded(names)
+    predicates = tuple(full.schema[name] for name in query) or None
+    likelihood = PseudoLikelihood(
+        engine,
+        tuple(rule.formula for rule in full.soft),
+        weighted,
+        predicates,
+        tuple(rule.formula for rule in full.hard),
+    )
+    start = np.array([rule.weight or 0.0 for rule in full.soft])
+    locked = np.array([rule.locked for rule in full.soft], bool)
+    optimum = maximise(
+        Penalised(likelihood, GaussianPrior(sigma)),
+        start,
+        l1=l1,
+        locked=locked,
+        max_iterations=max_iterations,
+    )
+    return LearnedWeights(
+        full.with_weights(optimum.weights),
+        optimum.value,
+        likelihood(optimum.weights)[0],
+        optimum.iterations,
+        optimum.converged,
+    )

@@ -1,0 +1,53 @@
+"""What weight learning maximises: functions of the weights with value and gradient, and priors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Objective(Protocol):
+    """A concave function of the weights, to be maximised."""
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the value and the gradient at some weights."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianPrior:
+    """Log-density of independent normal weights, without its constant.
+
+    Examples
+    --------
+    >>> value, gradient = GaussianPrior(sigma=2.0)(np.array([2.0]))
+    >>> value, gradient.tolist()
+    (-0.5, [-0.5])
+    """
+
+    sigma: float
+    mean: float | Floats = 0.0
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the log-density and its gradient."""
+        scaled = (weights - self.mean) / self.sigma
+        return -0.5 * float(scaled @ scaled), -scaled / self.sigma
+
+
+@dataclass(frozen=True, slots=True)
+class Penalised:
+    """An objective plus a smooth prior."""
+
+    objective: Objective
+    prior: Objective
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the sum of both values and gradients."""
+        value, gradient = self.objective(weights)
+        log_prior, slope = self.prior(weights)
+        return value + log_prior, gradient + slope
