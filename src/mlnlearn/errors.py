@@ -87,3 +87,7 @@ class CountOverflowError(MlnError):
 
 class MemoryLimitError(MlnError):
     """The work asked for would need more memory than the limit allows."""
+
+
+class DataWarning(UserWarning):
+    """The data can be used, but something in it is probably not meant so."""

@@ -16,17 +16,16 @@ from mlnlearn.counting.arrays import Codes, expand_ranges
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
+from mlnlearn.logic.fold import order_key
 from mlnlearn.logic.formulas import (
-    And,
     Exists,
     Forall,
     Formula,
-    Iff,
-    Implies,
     Not,
-    Or,
+    children,
     free_variables,
     variable_types,
+    with_children,
 )
 from mlnlearn.logic.polynomial import polynomial
 from mlnlearn.logic.substitute import solve_equalities, substitute
@@ -144,34 +143,23 @@ def _summand(
 def _without_quantifiers(
     stack: Stack, formula: Formula, types: dict[Variable, str], existing: Exister
 ) -> Formula:
-    def walk(part: Formula) -> Formula:
-        return _without_quantifiers(stack, part, types, existing)
-
     match formula:
         case Comparison(operator) if operator != "=":
-            return _order_atom(stack, formula, types)
-        case Not(part):
-            return Not(walk(part))
-        case And(parts):
-            return And(tuple(map(walk, parts)))
-        case Or(parts):
-            return Or(tuple(map(walk, parts)))
-        case Implies(left, right):
-            return Implies(walk(left), walk(right))
-        case Iff(left, right):
-            return Iff(walk(left), walk(right))
+            return order_atom(stack, formula, types)
         case Forall(variables, body):
-            return Not(walk(Exists(variables, Not(body))))
+            denied = Not(Exists(variables, Not(body)))
+            return _without_quantifiers(stack, denied, types, existing)
         case Exists(_, body):
             free = free_variables(formula)
             predicate = Predicate(f"${formula}", tuple(types[variable] for variable in free))
             if not stack.derived(predicate):
                 stack.derive(predicate, *existing(body, free))
             return Atom(predicate, free)
-    return formula
+    parts = [_without_quantifiers(stack, part, types, existing) for part in children(formula)]
+    return with_children(formula, parts)
 
 
-def _order_atom(stack: Stack, comparison: Comparison, types: dict[Variable, str]) -> Atom:
+def order_atom(stack: Stack, comparison: Comparison, types: dict[Variable, str]) -> Atom:
     """Turn ``x < y`` into an atom of a relation made from the domain of the variables' type."""
     left, right = comparison.terms
     kind = next((types[t] for t in (left, right) if isinstance(t, Variable)), None)
@@ -208,17 +196,10 @@ def _order_rows(stack: Stack, kind: str, comparison: Comparison) -> tuple[Codes,
 
 
 def _ranks(names: Sequence[str]) -> Codes:
-    """Rank names: numbers by value, then other names by text; equal names (or numbers) tie."""
-
-    def key(name: str) -> tuple[int, float, str]:
-        try:
-            return (0, float(name), "")
-        except ValueError:
-            return (1, 0.0, name)
-
-    keys = [key(name) for name in names]
-    order = {k: rank for rank, k in enumerate(sorted(set(keys)))}
-    return np.array([order[k] for k in keys], np.int32)
+    """Rank names in the order of comparisons; names equal in it tie."""
+    keys = [order_key(name) for name in names]
+    order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    return np.array([order[key] for key in keys], np.int32)
 
 
 def _holds(operator: str, left: Codes, right: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

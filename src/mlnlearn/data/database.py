@@ -227,7 +227,9 @@ def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:
             keys += column
         if bool((keys[1:] > keys[:-1]).all()):
             return np.ascontiguousarray(columns, np.int32)
-        keys = np.unique(keys)
+        # Sorting and comparing neighbours is several times faster than np.unique, which hashes.
+        keys.sort()
+        keys = keys[np.append(True, keys[1:] != keys[:-1])]
         unpacked = np.empty((len(sizes), len(keys)), np.int32)
         for place in range(len(sizes) - 1, -1, -1):
             keys, unpacked[place] = np.divmod(keys, sizes[place])

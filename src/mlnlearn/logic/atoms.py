@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from mlnlearn.errors import InputError
 
-_BARE_CONSTANT = re.compile(r"(?:[A-Z][A-Za-z0-9_\-']*|-?\d+(?:\.\d+)?)\Z")
+_BARE_CONSTANT = re.compile(r"(?:[A-Z][A-Za-z0-9_\-']*|-?[0-9]+(?:\.[0-9]+)?)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Constant:
         if _BARE_CONSTANT.match(self.name):
             return self.name
         escaped = self.name.replace("\\", "\\\\").replace('"', '\\"')
+        escaped = escaped.replace("\n", "\\n").replace("\r", "\\r")
         return f'"{escaped}"'
 
 
@@ -95,9 +96,8 @@ class Atom:
 
     def __post_init__(self) -> None:
         if len(self.terms) != self.predicate.arity:
-            raise InputError(
-                f"{self.predicate.name} takes {self.predicate.arity} arguments, not {len(self.terms)}"
-            )
+            name, arity = self.predicate.name, self.predicate.arity
+            raise InputError(f"{name} takes {arity} arguments, not {len(self.terms)}")
 
     def __str__(self) -> str:
         name, terms = self.predicate.name, [str(term) for term in self.terms]
@@ -110,7 +110,8 @@ class Atom:
 class Comparison:
     """A built-in test of two terms: ``=``, ``<``, ``>``, ``<=`` or ``>=``.
 
-    Inequality ``!=`` is a negated ``=``. Equality compares names; the order compares numbers where both names are numbers, else text.
+    Inequality ``!=`` is a negated ``=``. Equality compares names; the order puts numbers first, by
+    value, then all other names, as text.
     """
 
     operator: str

@@ -1,7 +1,7 @@
 """A canonical form: equal for things that differ only in variable names and the order of parts.
 
-The method is the textbook one for small structures: colour variables by where they occur, refine the
-colours until they are stable, and where ties remain try each tied variable first, keeping the
+The method is the textbook one for small structures: colour variables by where they occur, refine
+the colours until they are stable, and where ties remain try each tied variable first, keeping the
 smallest encoding. Clauses have few variables, so the search is tiny.
 """
 
@@ -64,7 +64,9 @@ def _refine(items: Sequence[Item], ranks: dict[Variable, int]) -> dict[Variable,
         ranks = refined
 
 
-def _encode_terms(label: tuple[Any, ...], terms: Sequence[Term], ranks: Mapping[Variable, int]) -> Any:
+def _encode_terms(
+    label: tuple[Any, ...], terms: Sequence[Term], ranks: Mapping[Variable, int]
+) -> Any:
     encoded = tuple(
         (0, ranks[term]) if isinstance(term, Variable) else (1, term.name) for term in terms
     )

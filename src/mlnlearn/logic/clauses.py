@@ -58,7 +58,7 @@ def clause(*literals: Literal | Atom | Comparison) -> Clause:
 
 
 def as_clause(formula: Formula) -> Clause | None:
-    """Read a formula as a clause where it is one as written (``v``, ``=>`` to a literal), else None."""
+    """Read a formula as a clause where it is one as written (``v``, ``=>``), else None."""
     literals = list(_disjuncts(formula))
     if any(literal is None for literal in literals):
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mlnlearn.logic.atoms import Atom, Comparison, Variable
+from mlnlearn.logic.atoms import Atom, Comparison, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,26 @@ def children(formula: Formula) -> tuple[Formula, ...]:
     return ()
 
 
+def with_children(formula: Formula, parts: Sequence[Formula]) -> Formula:
+    """Return a formula of the same kind with other direct parts, in the order of `children`."""
+    match formula:
+        case Not():
+            return Not(parts[0])
+        case And():
+            return And(tuple(parts))
+        case Or():
+            return Or(tuple(parts))
+        case Implies():
+            return Implies(*parts)
+        case Iff():
+            return Iff(*parts)
+        case Exists(variables, _):
+            return Exists(variables, parts[0])
+        case Forall(variables, _):
+            return Forall(variables, parts[0])
+    return formula
+
+
 def atoms_of(formula: Formula) -> Iterator[Atom]:
     """Yield every atom of a formula, left to right, repeats included."""
     if isinstance(formula, Atom):
@@ -180,9 +200,10 @@ def variable_types(formula: Formula) -> dict[Variable, str]:
         for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
             if isinstance(term, Variable):
                 types.setdefault(term, kind)
-    for comparison in _comparisons(formula):
-        left, right = comparison.terms
-        if isinstance(left, Variable) and isinstance(right, Variable):
+    compared = [c.terms for c in _comparisons(formula)]
+    pairs = [(a, b) for a, b in compared if isinstance(a, Variable) and isinstance(b, Variable)]
+    for _ in pairs:  # a chain x = y ^ y = z hands the type on by one link a round
+        for left, right in pairs:
             if left in types:
                 types.setdefault(right, types[left])
             elif right in types:
@@ -212,7 +233,7 @@ class Rule:
     locked
         A full stop after the weight: learning must not change it.
     per_constant
-        Variables marked ``+x``: the rule stands for one rule, each with its own weight, per constant.
+        Variables marked ``+x``: the rule stands for one rule a constant, each with its own weight.
     whole
         Square brackets: keep as one formula, never split it into clauses.
     """
@@ -223,3 +244,31 @@ class Rule:
     locked: bool = False
     per_constant: tuple[Variable, ...] = ()
     whole: bool = False
+
+    def __str__(self) -> str:
+        """Print the rule as it stands in an ``.mln`` file, weights to the last digit."""
+        text = str(_marked(self.formula, frozenset(self.per_constant)))
+        text = f"[{text}]" if self.whole else text
+        lock = "." if self.locked else ""
+        weight = "" if self.weight is None else f"{float(self.weight)!r}{lock} "
+        return f"{weight}{text}{'.' if self.hard else ''}"
+
+
+def _marked(formula: Formula, marked: frozenset[Variable]) -> Formula:
+    """Put a ``+`` before the free occurrences of the marked variables, for printing only."""
+
+    def mark(term: Term) -> Term:
+        return Variable(f"+{term.name}") if term in marked else term
+
+    match formula:
+        case Atom(predicate, terms):
+            return Atom(predicate, tuple(mark(term) for term in terms))
+        case Comparison(operator, left, right):
+            return Comparison(operator, mark(left), mark(right))
+        case EitherSign(Atom(predicate, terms)):
+            return EitherSign(Atom(predicate, tuple(mark(term) for term in terms)))
+        case Exists(variables, body):
+            return Exists(variables, _marked(body, marked - set(variables)))
+        case Forall(variables, body):
+            return Forall(variables, _marked(body, marked - set(variables)))
+    return with_children(formula, [_marked(part, marked) for part in children(formula)])

@@ -1,8 +1,8 @@
 """Formulas as polynomials over truth values: the one form that every count is taken from.
 
 With 1 for true and 0 for false, ``!f`` is ``1 - f``, ``f ^ g`` is ``f·g``, ``f v g`` is
-``f + g - f·g``, and ``f·f`` is ``f``. A quantifier-free formula becomes a sum of integer multiples of
-products of *positive* atoms, so counting needs only joins of true facts: this is the
+``f + g - f·g``, and ``f·f`` is ``f``. A quantifier-free formula becomes a sum of integer multiples
+of products of *positive* atoms, so counting needs only joins of true facts: this is the
 inclusion-exclusion of negated literals, done once and for any formula.
 """
 

@@ -8,16 +8,13 @@ from typing import TypeVar
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Literal, Term, Variable
 from mlnlearn.logic.clauses import Clause, clause
 from mlnlearn.logic.formulas import (
-    And,
     EitherSign,
     Exists,
     Forall,
     Formula,
-    Iff,
-    Implies,
-    Not,
-    Or,
+    children,
     free_variables,
+    with_children,
 )
 
 Substitution = Mapping[Variable, Term]
@@ -59,10 +56,6 @@ def substitute_formula(formula: Formula, mapping: Substitution) -> Formula:
     >>> print(substitute_formula(Exists((y,), likes("x", "y")), {x: y}))
     EXIST y1 likes(y,y1)
     """
-
-    def walk(part: Formula) -> Formula:
-        return substitute_formula(part, mapping)
-
     match formula:
         case Atom():
             return substitute(formula, mapping)
@@ -70,20 +63,12 @@ def substitute_formula(formula: Formula, mapping: Substitution) -> Formula:
             return substitute(formula, mapping)
         case EitherSign(atom):
             return EitherSign(substitute(atom, mapping))
-        case Not(part):
-            return Not(walk(part))
-        case And(parts):
-            return And(tuple(map(walk, parts)))
-        case Or(parts):
-            return Or(tuple(map(walk, parts)))
-        case Implies(left, right):
-            return Implies(walk(left), walk(right))
-        case Iff(left, right):
-            return Iff(walk(left), walk(right))
         case Exists(variables, body):
             return Exists(*_under_quantifier(variables, body, mapping))
         case Forall(variables, body):
             return Forall(*_under_quantifier(variables, body, mapping))
+    parts = [substitute_formula(part, mapping) for part in children(formula)]
+    return with_children(formula, parts)
 
 
 def _under_quantifier(

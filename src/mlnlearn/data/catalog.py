@@ -1,0 +1,107 @@
+"""Benchmark data sets by name, from a folder that the user has."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.alchemy import read_db
+from mlnlearn.data.load.build import Loaded
+from mlnlearn.data.load.edits import MappingLike
+from mlnlearn.data.load.files import from_csv
+from mlnlearn.errors import InputError
+from mlnlearn.syntax.mln import read_mln
+
+VARIABLE = "MLNLEARN_DATA"
+"""The environment variable that names the folder with one folder a data set."""
+_SCHEMA = "schema.mln"
+
+
+def benchmark_names() -> list[str]:
+    """Return the names of all data sets there are.
+
+    Examples
+    --------
+    >>> benchmark_names()  # doctest: +SKIP
+    ['citeseer', 'cora', 'imdb', 'uwcse']
+    """
+    root = _root()
+    return sorted(
+        path.name
+        for path in root.iterdir()
+        if (path / _SCHEMA).is_file() or (path / "schema.sql").is_file()
+    )
+
+
+def benchmark_path(name: str) -> Path:
+    """Return the folder of a data set.
+
+    Examples
+    --------
+    >>> benchmark_path("uwcse") / "fold1.db"  # doctest: +SKIP
+    PosixPath('data/uwcse/fold1.db')
+    """
+    names = benchmark_names()
+    if name not in names:
+        raise InputError(f"no data set {name!r} in {_root()}; there are: {', '.join(names)}")
+    return _root() / name
+
+
+def benchmark(name: str, *, schema: str = _SCHEMA) -> list[Database]:
+    """Return the databases of a data set: its folds in order, or the one database there is.
+
+    Another `schema` of the data set, such as ``"schema_khot.mln"``, restricts the databases to the
+    predicates it declares; their domains stay those of the full data.
+
+    Examples
+    --------
+    >>> [len(fold.domains["person"]) for fold in benchmark("uwcse")]  # doctest: +SKIP
+    [68, 61, 28, 72, 49]
+    """
+    folder = benchmark_path(name)
+    files = sorted(folder.glob("*.db"))
+    if not files:
+        raise InputError(
+            f"data set {name!r} has no .db files",
+            hint=f"load its tables: benchmark_tables({name!r})",
+        )
+    if not (folder / schema).is_file():
+        there = ", ".join(sorted(path.name for path in folder.glob("*.mln")))
+        raise InputError(f"data set {name!r} has no schema {schema!r}; there are: {there}")
+    full = read_mln(folder / _SCHEMA).schema
+    databases = [read_db(file, schema=full, name=f"{name}/{file.stem}") for file in files]
+    if schema == _SCHEMA:
+        return databases
+    part = read_mln(folder / schema).schema
+    chosen = [predicate.name for predicate in part.predicates]
+    return [replace(database.restricted(chosen), schema=part) for database in databases]
+
+
+def benchmark_tables(name: str, *, mapping: MappingLike | None = None) -> Loaded:
+    """Return the database made from the tables of a data set, and the mapping that made it.
+
+    Examples
+    --------
+    >>> database, mapping = benchmark_tables("university")  # doctest: +SKIP
+    >>> database.count("registration")  # doctest: +SKIP
+    92
+    """
+    folder = benchmark_path(name)
+    if not (folder / "tables").is_dir():
+        raise InputError(f"data set {name!r} has no tables", hint=f"read benchmark({name!r})")
+    return from_csv(folder / "tables", ddl=folder / "schema.sql", mapping=mapping, name=name)
+
+
+def _root() -> Path:
+    given = os.environ.get(VARIABLE, "")
+    if not given:
+        raise InputError(
+            f"the environment variable {VARIABLE} is not set",
+            hint="set it to the folder that holds one folder for each data set",
+        )
+    root = Path(given)
+    if not root.is_dir():
+        raise InputError(f"{VARIABLE} names {given!r}, which is no folder")
+    return root

@@ -1,0 +1,1 @@
+"""Loaders: Alchemy files, tables (CSV, Parquet, data frames, SQL), facts and triples."""

@@ -1,0 +1,104 @@
+"""Databases from Alchemy's ``.db`` files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.ground_atoms import AtomBuilder
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import InputErrors
+from mlnlearn.logic.schema import Schema
+from mlnlearn.syntax.db import DbText, scan_db
+from mlnlearn.syntax.files import read_text
+from mlnlearn.syntax.mln import MlnFile, read_mln
+
+
+def read_db(
+    *paths: str | PathLike[str],
+    schema: Schema | MlnFile | str | PathLike[str],
+    name: str | None = None,
+) -> Database:
+    """Read one database from one or more ``.db`` files, plain or gzip.
+
+    Plain lists of atoms (example files) have the same form and are read the same way.
+
+    Parameters
+    ----------
+    paths
+        The files; together they make one database.
+    schema
+        The declarations, or an ``.mln`` file that holds them.
+    name
+        The database's name in messages; the paths unless given.
+
+    Raises
+    ------
+    InputErrors
+        With every problem of all files: syntax, undeclared predicates, wrong numbers of arguments,
+        constants outside a closed type, atoms with two truth values.
+
+    Warns
+    -----
+    DataWarning
+        Where an atom is listed twice, or an argument marked ``!`` has not exactly one value.
+
+    Examples
+    --------
+    >>> read_db("missing.db", schema=Schema.of("smokes(person)"))
+    Traceback (most recent call last):
+    ...
+    mlnlearn.errors.InputError: missing.db: cannot read the file: No such file or directory
+    """
+    declared = _schema(schema)
+    scanned = [scan_db(read_text(path), declared, str(path)) for path in paths]
+    return _build(scanned, declared, name or ", ".join(map(str, paths)))
+
+
+def parse_db(
+    text: str, schema: Schema | MlnFile, file: str = "<text>", name: str | None = None
+) -> Database:
+    r"""Read a database from the text of a ``.db`` file; see `read_db`.
+
+    Constants get their codes in order of first occurrence, predicate by predicate; those of a
+    closed type keep the order of its declaration.
+
+    Examples
+    --------
+    >>> schema = Schema.of("smokes(person)", "friends(person,person)")
+    >>> print(parse_db("smokes(Anna)\nfriends(Anna,Bob)\n?smokes(Bob)", schema, name="tiny"))
+    tiny: 2 true atoms over 2 person
+    """
+    declared = _schema(schema)
+    return _build([scan_db(text, declared, file)], declared, name or file)
+
+
+def _schema(given: Schema | MlnFile | str | PathLike[str]) -> Schema:
+    if isinstance(given, Schema):
+        return given
+    return given.schema if isinstance(given, MlnFile) else read_mln(given).schema
+
+
+def _build(scanned: Sequence[DbText], schema: Schema, name: str) -> Database:
+    builder = AtomBuilder(schema, scanned)
+    tables = builder.tables()
+    builder.find_contradictions(tables)
+    if builder.problems:
+        raise InputErrors(builder.all_problems())
+    tables = builder.without_duplicates(tables)
+    builder.warn_functional(tables)
+    facts: dict[str, dict[str, NDArray[np.int32]]] = {"true": {}, "false": {}, "unknown": {}}
+    for (truth, predicate), table in tables.items():
+        facts[truth][predicate] = table.codes
+    return Database.from_codes(
+        schema,
+        {kind: Vocabulary(codes) for kind, codes in builder.codes.items()},
+        facts["true"],
+        facts["false"],
+        facts["unknown"],
+        name=name,
+    )

@@ -1,0 +1,257 @@
+"""Tables and a mapping become a database: integer gathers from table columns to facts."""
+
+from __future__ import annotations
+
+import warnings
+from collections import abc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.columns import Codes, sorted_names
+from mlnlearn.data.load.derive import derive_mapping
+from mlnlearn.data.load.discretize import band_names, find_cuts
+from mlnlearn.data.load.edits import MappingLike, apply_keys, read_edits
+from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import DataWarning, InputError, InputErrors
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.schema import Schema
+
+MANY_NUMBERS = 20
+"""A column with more different numbers than this is warned about."""
+MOST_UNKNOWN = 20_000_000
+"""More unknown atoms than this for one predicate are refused."""
+_YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n"}
+
+
+class Loaded(NamedTuple):
+    """What a loader of tables returns: the database, and the mapping that made it."""
+
+    database: Database
+    mapping: Mapping
+
+
+def build_database(
+    tables: Sequence[Table], mapping: MappingLike | None = None, name: str = ""
+) -> Loaded:
+    """Check the tables, derive and edit the mapping, and turn the rows into facts.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.columns import Column
+    >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", None])}
+    >>> database, mapping = build_database([Table("person", people, ("id",))])
+    >>> list(database.rows("sex")), database.unknown_facts("sex").tolist()
+    ([('Anna', 'f')], [[1], [0]])
+    """
+    edits = read_edits(mapping, tables)
+    keyed = apply_keys(tables, edits)
+    problems = check_tables(keyed)
+    if problems:
+        raise InputErrors(problems)
+    final = derive_mapping(keyed, edits)
+    builder = _Builder({table.name: table for table in keyed}, final)
+    return Loaded(builder.database(name), builder.mapping)
+
+
+@dataclass
+class _Builder:
+    """The state of one build: tables with their numbers cut, types filled, facts gathered."""
+
+    tables: dict[str, Table]
+    mapping: Mapping
+    problems: list[InputError] = field(default_factory=list)
+
+    def database(self, name: str) -> Database:
+        for table in self.mapping:
+            for column in table.columns:
+                if column.role == "value":
+                    self._prepare_values(table, column)
+        self._refuse_problems()
+        domains = self._domains()
+        facts = _Facts(self.mapping, domains)
+        for entry in self.mapping:
+            if entry.kind != "skip":
+                self.problems += facts.add_table(entry, self.tables[entry.name])
+        self._refuse_problems()
+        return Database.from_codes(
+            Schema(tuple(facts.predicates), {}, facts.functional),
+            domains,
+            facts.true,
+            unknown=facts.unknown,
+            name=name,
+        )
+
+    def _refuse_problems(self) -> None:
+        if self.problems:
+            raise InputErrors(self.problems)
+
+    def _prepare_values(self, entry: TableMapping, settings: ColumnMapping) -> None:
+        table = self.tables[entry.name]
+        column = table.columns[settings.name]
+        numbers = column.numbers()
+        if not settings.cuts and not settings.bins:
+            if len(numbers) > MANY_NUMBERS and not np.isnan(numbers).any():
+                warnings.warn(
+                    f"{table.place()}: column {settings.name!r} has {len(numbers)} different "
+                    "numbers, each a constant of its own; set bins or cuts in the mapping",
+                    DataWarning,
+                    stacklevel=5,
+                )
+            return
+        bad = np.isnan(numbers)
+        if bad.any():
+            rows = np.flatnonzero(np.append(bad, False)[column.codes])
+            self.problems += table.problems_at(
+                rows,
+                settings.name,
+                lambda row: f"expected a number to cut, found {column.names[column.codes[row]]!r}",
+            )
+            return
+        cells = numbers[column.codes[~column.missing]]
+        cuts = settings.cuts or find_cuts(cells, settings.bins, settings.method)
+        bands = band_names(cuts)
+        banded = column.recoded([bands[i] for i in np.searchsorted(cuts, numbers, "right")])
+        columns = {**table.columns, settings.name: banded}
+        self.tables[entry.name] = replace(table, columns=columns)
+        resolved = replace(settings, cuts=tuple(cuts), bins=0, method="quantile")
+        self.mapping = self.mapping.with_column(entry.name, resolved)
+
+    def _domains(self) -> dict[str, Vocabulary]:
+        """Return the constants of each type, sorted: the order of rows carries no meaning."""
+        domains = {}
+        bands: dict[str, dict[str, None]] = {}
+        names: dict[str, set[str]] = {}
+        for entry in self.mapping:
+            table = self.tables.get(entry.name)
+            if table is None:
+                continue
+            if entry.kind == "entity":
+                key = table.columns[entry.keys[0].name]
+                domains[entry.type] = Vocabulary(sorted_names(key.names))
+            for column in entry.columns:
+                if column.type:
+                    found = names.setdefault(column.type, set())
+                    found.update(table.columns[column.name].names)
+                    cut = band_names(column.cuts) if column.cuts else []
+                    bands.setdefault(column.type, {}).update(dict.fromkeys(cut))
+        for kind, found in names.items():
+            rest = sorted_names(found - set(bands[kind]))
+            domains[kind] = Vocabulary([*bands[kind], *rest])
+        return domains
+
+
+@dataclass
+class _Facts:
+    """Gathers predicates and their facts, table by table."""
+
+    mapping: Mapping
+    domains: abc.Mapping[str, Vocabulary]
+    predicates: list[Predicate] = field(default_factory=list)
+    functional: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    true: dict[str, NDArray[np.integer]] = field(default_factory=dict)
+    unknown: dict[str, NDArray[np.integer]] = field(default_factory=dict)
+
+    def type_of(self, entry: TableMapping, column: ColumnMapping) -> str:
+        """Return the type of the argument that a key, link or value column fills."""
+        if column.references:
+            return self.mapping[column.references].type
+        return column.type or entry.type
+
+    def codes(self, entry: TableMapping, column: ColumnMapping, table: Table) -> Codes:
+        vocabulary = self.domains[self.type_of(entry, column)]
+        return table.columns[column.name].codes_in(vocabulary.codes)
+
+    def add_table(self, entry: TableMapping, table: Table) -> Iterator[InputError]:
+        for column in entry.keys:
+            empty = np.flatnonzero(table.columns[column.name].missing)
+            yield from table.problems_at(
+                empty,
+                column.name,
+                lambda _: 'a key column is empty; set as = "link" if it need not be filled',
+            )
+            if len(empty):
+                return
+        keys = [self.codes(entry, column, table) for column in entry.keys]
+        types = tuple(self.type_of(entry, column) for column in entry.keys)
+        if entry.kind == "relationship" and entry.predicate:
+            self.predicates.append(Predicate(entry.predicate, types))
+            self.true[entry.predicate] = np.stack(keys)
+        for column in entry.columns:
+            if column.role == "flag":
+                self.predicates.append(Predicate(column.predicate, types))
+                yield from self._add_flag(column, table, np.stack(keys))
+            elif column.role in ("link", "value"):
+                kind = self.type_of(entry, column)
+                self.predicates.append(Predicate(column.predicate, (*types, kind)))
+                values = self.codes(entry, column, table)
+                yield from self._add_values(column, table, np.stack([*keys, values]), kind)
+
+    def _add_flag(
+        self, column: ColumnMapping, table: Table, keys: NDArray[np.integer]
+    ) -> Iterator[InputError]:
+        cells = table.columns[column.name]
+        spelled = [name.strip().lower() for name in cells.names]
+        strange = [name not in _YES | _NO for name in spelled]
+        if not column.true and any(strange):
+            rows = np.flatnonzero(np.array([*strange, False])[cells.codes])
+            yield from table.problems_at(
+                rows,
+                column.name,
+                lambda row: (
+                    f"expected yes or no, found {cells.names[cells.codes[row]]!r}; "
+                    "set true to the value that means yes"
+                ),
+            )
+            return
+        chosen = [
+            name == column.true if column.true else text in _YES
+            for name, text in zip(cells.names, spelled, strict=True)
+        ]
+        yes = np.array([*chosen, False], np.bool_)[cells.codes]
+        self.true[column.predicate] = keys[:, yes]
+        if column.null == "unknown":
+            self._add_unknown(column.predicate, keys[:, cells.missing])
+
+    def _add_values(
+        self, column: ColumnMapping, table: Table, atoms: NDArray[np.integer], kind: str
+    ) -> Iterator[InputError]:
+        missing = atoms[-1] < 0
+        self.true[column.predicate] = atoms[:, ~missing]
+        if column.functional:
+            self.functional[column.predicate] = (len(atoms) - 1,)
+        if not missing.any():
+            return
+        if column.null == "absent":
+            if column.functional:
+                yield from table.problems_at(
+                    np.flatnonzero(missing),
+                    column.name,
+                    lambda _: 'an empty cell contradicts functional = true with null = "absent"',
+                )
+            return
+        keys, size = atoms[:-1, missing], len(self.domains[kind])
+        if keys.shape[1] * size > MOST_UNKNOWN:
+            yield InputError(
+                f"column {column.name!r}: {keys.shape[1]} empty cells times {size} constants of "
+                f"{kind!r} are more unknown atoms than {MOST_UNKNOWN}",
+                table.place(),
+                'set null = "absent" if an empty cell means that there is none',
+            )
+            return
+        values = np.tile(np.arange(size, dtype=np.int32), keys.shape[1])
+        self._add_unknown(column.predicate, np.vstack([np.repeat(keys, size, axis=1), values]))
+
+    def _add_unknown(self, name: str, atoms: NDArray[np.integer]) -> None:
+        """List atoms as unknown, except those that another row of the table says are true."""
+        if not atoms.shape[1]:
+            return
+        true = self.true[name]
+        ids = row_ids(list(np.concatenate([true, atoms], axis=1)))
+        self.unknown[name] = atoms[:, ~seen_before(ids, true.shape[1])]

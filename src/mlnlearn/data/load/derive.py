@@ -1,0 +1,204 @@
+"""From keys to a mapping: which tables are entities, which relationships, and what names follow."""
+
+from __future__ import annotations
+
+from collections import Counter, abc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.edits import Edits
+from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.names import clean_name, type_name, unused
+from mlnlearn.data.load.tables import Table, resolve_reference
+from mlnlearn.errors import InputError, InputErrors
+
+FLAG_VALUES = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
+
+
+def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
+    """Derive the mapping from the keys, then apply the user's edits.
+
+    A table whose primary key is one column that refers to nothing holds entities. A table whose
+    key refers to other tables holds relationships between them (of one entity: a subtype). Without
+    a primary key, the foreign-key columns are the key. Names that two columns share are qualified
+    by their tables.
+
+    Examples
+    --------
+    >>> people = Table("people", {"id": Column.of(["A"]), "sex": Column.of(["f"])}, ("id",))
+    >>> print(derive_mapping([people], {}))
+    [people]
+    kind = "entity"
+    type = "people"
+    columns.id = { as = "key" }
+    columns.sex = { as = "value", predicate = "sex", type = "sex_value", functional = true }
+    """
+    known = {table.name: table for table in tables}
+    problems: list[InputError] = []
+    entries = []
+    for table in tables:
+        edit = edits.get(table.name, {"columns": {}})
+        try:
+            entries.append(_table_mapping(table, known, edit))
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        raise InputErrors(problems)
+    skipped = [name for name, edit in edits.items() if edit.get("kind") == "skip"]
+    entries += [TableMapping(name, "skip") for name in skipped]
+    mapping = _with_value_types(_with_predicate_names(entries))
+    problems = [InputError(message) for message in _check(mapping)]
+    if problems:
+        raise InputErrors(problems)
+    return mapping
+
+
+def _table_mapping(
+    table: Table, known: abc.Mapping[str, Table], edit: dict[str, Any]
+) -> TableMapping:
+    keys = _key_columns(table, edit["columns"])
+    kind = edit.get("kind") or _kind(table, keys)
+    names_rows = len(keys) == 1 and table.primary_key == keys and not table.foreign_key_of(keys[0])
+    if kind == "entity" and not names_rows:
+        raise InputError(
+            "an entity table needs one key column that refers to nothing",
+            table.place(),
+            'set as = "key" for the column that names the rows',
+        )
+    if kind == "relationship" and not keys:
+        raise InputError(
+            "a relationship needs key columns", table.place(), 'set as = "key" for them'
+        )
+    columns = tuple(
+        _column_mapping(table, known, kind, name, name in keys, edit["columns"].get(name, {}))
+        for name in table.columns
+    )
+    entry = TableMapping(table.name, kind, columns=columns)
+    if kind == "entity":
+        return replace(entry, type=edit.get("type") or type_name(table.name))
+    return replace(entry, predicate=edit.get("predicate", clean_name(table.name)))
+
+
+def _key_columns(table: Table, columns: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    """Return the key columns in the order of the table."""
+    keys = set(table.primary_key)
+    if not keys:
+        keys = {column for key in table.foreign_keys for column in key.columns}
+    for name, settings in columns.items():
+        role = settings.get("as", "")
+        if role:
+            keys = keys | {name} if role == "key" else keys - {name}
+    return tuple(name for name in table.columns if name in keys)
+
+
+def _kind(table: Table, keys: tuple[str, ...]) -> str:
+    referring = [name for name in keys if table.foreign_key_of(name)]
+    if referring:
+        return "relationship"
+    if len(keys) == 1:
+        return "entity"
+    if not keys:
+        message = "the table has neither a primary key nor a foreign key"
+        hint = 'declare its keys, or set as = "key" and references in the mapping, or kind = "skip"'
+    else:
+        message = f"no column of the key ({', '.join(keys)}) refers to another table"
+        hint = 'declare the foreign keys, or set kind = "relationship" to relate plain values'
+    raise InputError(message, table.place(), hint)
+
+
+def _column_mapping(
+    table: Table,
+    known: abc.Mapping[str, Table],
+    kind: str,
+    name: str,
+    is_key: bool,
+    edit: dict[str, Any],
+) -> ColumnMapping:
+    column = table.columns[name]
+    references = resolve_reference(known, table.name, name) if table.foreign_key_of(name) else ""
+    role = edit.get("as") or ("key" if is_key else "link" if references else "value")
+    functional = kind == "entity" and role in ("link", "value") and not column.has_missing
+    settings = {key: value for key, value in edit.items() if key != "as"}
+    if "cuts" in settings:
+        settings["cuts"] = tuple(float(cut) for cut in settings["cuts"])
+    if role in ("key", "skip"):
+        settings.pop("predicate", None)
+    base = ColumnMapping(
+        name, role, references=references if role in ("key", "link") else "", functional=functional
+    )
+    note = _note(column) if role in ("link", "value") else ""
+    return replace(base, **settings, note=note)
+
+
+def _note(column: Column) -> str:
+    notes = []
+    if empty := int(column.missing.sum()):
+        notes.append(f"{empty} empty cell{'s' if empty > 1 else ''}")
+    if {name.lower() for name in column.names} in FLAG_VALUES:
+        notes.append('or as = "flag"')
+    return "; ".join(notes)
+
+
+def _with_predicate_names(entries: Sequence[TableMapping]) -> Mapping:
+    """Name the predicates after their columns, qualified by the table where names would clash."""
+    mapping = Mapping(tuple(entries))
+    named = {entry.predicate for entry in entries if entry.kind == "relationship"}
+    named |= {name for name, _, column in mapping.predicates() if column and name}
+    open_columns = [(table, c) for name, table, c in mapping.predicates() if c and not name]
+    wanted = Counter(clean_name(column.name) for _, column in open_columns)
+    for table, column in open_columns:
+        name = clean_name(column.name)
+        if wanted[name] > 1 or name in named:
+            name = unused(f"{clean_name(table.name)}_{name}", named)
+        named.add(name)
+        mapping = mapping.with_column(table.name, replace(column, predicate=name))
+    return mapping
+
+
+def _with_value_types(mapping: Mapping) -> Mapping:
+    """Give every column of plain values a type of its own, unless the user named one."""
+    taken = {table.type for table in mapping}
+    taken |= {column.type for table in mapping for column in table.columns if column.type}
+    for table in mapping:
+        for column in table.columns:
+            values = column.role == "value" or (
+                column.role == "key" and not column.references and table.kind == "relationship"
+            )
+            if values and not column.type:
+                kind = unused(type_name(column.predicate or column.name) + "_value", taken)
+                taken.add(kind)
+                mapping = mapping.with_column(table.name, replace(column, type=kind))
+    return mapping
+
+
+def _check(mapping: Mapping) -> Iterator[str]:
+    """Yield what contradicts itself in a complete mapping."""
+    counts = Counter(name for name, _, _ in mapping.predicates())
+    for name, count in counts.items():
+        if count > 1:
+            yield f"predicate {name!r} is made by {count} columns or tables; names must differ"
+    entity_types = Counter(table.type for table in mapping if table.kind == "entity")
+    for name, count in entity_types.items():
+        if count > 1:
+            yield f"type {name!r} belongs to {count} tables; types must differ"
+    for table in mapping:
+        for column in table.columns:
+            where = f"[{table.name}] columns.{column.name}"
+            if column.type in entity_types and column.role in ("key", "value"):
+                yield (
+                    f"{where}.type: {column.type!r} is the type of a table; "
+                    'use as = "link" and references'
+                )
+            if column.role == "link" and not column.references:
+                yield f'{where}: as = "link" needs references'
+            if column.references and mapping[column.references].kind != "entity":
+                yield f"{where}.references: {column.references!r} is no entity table"
+            single = table.kind == "entity" and column.role in ("link", "value")
+            if column.functional and not single:
+                yield f"{where}.functional: only entities have exactly one value or link"
+            if column.true and column.role != "flag":
+                yield f'{where}.true: needs as = "flag"'
+            if (column.cuts or column.bins) and column.role != "value":
+                yield f'{where}: cuts and bins need as = "value"'

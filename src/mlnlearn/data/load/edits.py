@@ -1,0 +1,202 @@
+"""A user's changes to a derived mapping: read from TOML, checked, all faults listed at once."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections import abc
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlnlearn.data.load.discretize import METHODS
+from mlnlearn.data.load.mapping import KINDS, NULLS, ROLES, Mapping
+from mlnlearn.data.load.names import is_name
+from mlnlearn.data.load.tables import ForeignKey, Table, resolve_reference
+from mlnlearn.errors import InputError, InputErrors, Location
+
+MappingLike: TypeAlias = "Mapping | abc.Mapping[str, Any] | str | Path"
+Edits: TypeAlias = dict[str, dict[str, Any]]
+"""Per table its settings; ``columns`` holds the settings of the columns."""
+
+_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
+
+
+def read_edits(mapping: MappingLike | None, tables: Sequence[Table]) -> Edits:
+    """Read a mapping given as such, as plain values, as TOML text or as a TOML file.
+
+    A string that holds a ``=`` or a ``[`` is TOML text, any other a file name.
+
+    Raises
+    ------
+    InputErrors
+        Listing every table, column, setting or value that is not understood.
+
+    Examples
+    --------
+    >>> read_edits('people.type = "person"', [Table("people", {})])
+    {'people': {'columns': {}, 'type': 'person'}}
+    """
+    if mapping is None:
+        return {}
+    data, source = _plain(mapping)
+    known = {table.name: table for table in tables}
+    problems = [InputError(message, Location(source)) for message in _check(data, known)]
+    if problems:
+        raise InputErrors(problems)
+    return {name: {"columns": {}} | dict(settings) for name, settings in data.items()}
+
+
+def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], str]:
+    if isinstance(mapping, Mapping):
+        return mapping.as_dict(), "mapping"
+    if isinstance(mapping, abc.Mapping):
+        return mapping, "mapping"
+    text, source = str(mapping), "mapping"
+    if isinstance(mapping, Path) or not re.search(r"[=\[]", mapping):
+        source = str(mapping)
+        try:
+            text = Path(mapping).read_text(encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            raise InputError(f"cannot read the mapping: {reason}", Location(source)) from None
+        except UnicodeDecodeError as error:
+            message = f"byte {error.start + 1} is not UTF-8"
+            raise InputError(message, Location(source)) from None
+    try:
+        return tomllib.loads(text), source
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line, column = (int(part) for part in place.groups()) if place else (0, 0)
+        lines = text.splitlines()
+        shown = lines[line - 1] if 0 < line <= len(lines) else ""
+        message = f"not TOML: {_PLACE.sub('', str(error))}"
+        raise InputError(message, Location(source, line, column, shown)) from None
+
+
+def _check(data: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]) -> Iterator[str]:
+    for name, settings in data.items():
+        if name not in tables:
+            yield f"[{name}]: no such table; loaded are: {', '.join(tables)}"
+        elif not isinstance(settings, abc.Mapping):
+            yield f"[{name}]: expected settings of a table, found {settings!r}"
+        else:
+            yield from _check_table(name, settings, tables)
+
+
+def _check_table(
+    name: str, settings: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]
+) -> Iterator[str]:
+    checks = {
+        "kind": lambda value: _one_of(value, KINDS),
+        "type": _a_name,
+        "predicate": lambda value: "" if value == "" else _a_name(value),
+    }
+    columns = settings.get("columns", {})
+    rest = {key: value for key, value in settings.items() if key != "columns"}
+    for key, fault in _faults(rest, checks, ("columns",)):
+        yield f"[{name}] {key}: {fault}"
+    if not isinstance(columns, abc.Mapping):
+        yield f"[{name}] columns: expected settings by column, found {columns!r}"
+        return
+    for column, entry in columns.items():
+        if column not in tables[name].columns:
+            present = ", ".join(tables[name].columns)
+            yield f"[{name}] columns.{column}: no such column; the table has: {present}"
+        elif not isinstance(entry, abc.Mapping):
+            yield f"[{name}] columns.{column}: expected settings, found {entry!r}"
+        else:
+            for key, fault in _faults(entry, _column_checks(tables)):
+                yield f"[{name}] columns.{column}.{key}: {fault}"
+
+
+def _column_checks(tables: abc.Mapping[str, Table]) -> dict[str, abc.Callable[[Any], str]]:
+    return {
+        "as": lambda value: _one_of(value, ROLES),
+        "predicate": _a_name,
+        "type": _a_name,
+        "references": lambda value: _one_of(value, tuple(tables)),
+        "functional": lambda value: "" if isinstance(value, bool) else _expected("a truth", value),
+        "null": lambda value: _one_of(value, NULLS),
+        "true": lambda value: "" if isinstance(value, str) else _expected("a text", value),
+        "cuts": _rising_numbers,
+        "bins": _two_or_more,
+        "method": lambda value: _one_of(value, METHODS),
+    }
+
+
+def _faults(
+    settings: abc.Mapping[str, Any],
+    checks: abc.Mapping[str, abc.Callable[[Any], str]],
+    also: Iterable[str] = (),
+) -> Iterator[tuple[str, str]]:
+    for key, value in settings.items():
+        if key not in checks:
+            yield key, f"no such setting; there are: {', '.join([*checks, *also])}"
+        elif fault := checks[key](value):
+            yield key, fault
+
+
+def _expected(what: str, value: Any) -> str:
+    return f"expected {what}, found {value!r}"
+
+
+def _one_of(value: Any, choices: Sequence[str]) -> str:
+    return "" if value in choices else _expected(f"one of {', '.join(choices)}", value)
+
+
+def _a_name(value: Any) -> str:
+    fine = isinstance(value, str) and is_name(value)
+    return "" if fine else _expected("a name of letters, digits and _", value)
+
+
+def _rising_numbers(value: Any) -> str:
+    fine = isinstance(value, abc.Sequence) and not isinstance(value, str) and len(value)
+    fine = fine and all(_is_number(item) for item in value)
+    rising = fine and all(low < high for low, high in pairwise(value))
+    return "" if rising else _expected("rising numbers", value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _two_or_more(value: Any) -> str:
+    fine = isinstance(value, int) and not isinstance(value, bool) and value >= 2
+    return "" if fine else _expected("a number of at least 2", value)
+
+
+def apply_keys(tables: Sequence[Table], edits: Edits) -> list[Table]:
+    """Return the tables with their keys as the edits want them.
+
+    ``references`` adds a foreign key; giving a key column another role takes it out of the key; a
+    single ``as = "key"`` that refers to nothing is a primary key.
+    """
+    known = {table.name: table for table in tables}
+    return [
+        _keyed(table, edits[table.name], known) if table.name in edits else table
+        for table in tables
+        if edits.get(table.name, {}).get("kind") != "skip"
+    ]
+
+
+def _keyed(table: Table, edit: dict[str, Any], known: abc.Mapping[str, Table]) -> Table:
+    columns = edit["columns"]
+    plain = {c for c, e in columns.items() if e.get("as") in ("value", "flag", "skip")}
+    wanted = {c: e["references"] for c, e in columns.items() if "references" in e}
+    new = {c: t for c, t in wanted.items() if resolve_reference(known, table.name, c) != t}
+    changed = plain | set(new)
+    foreign = [key for key in table.foreign_keys if not changed & set(key.columns)]
+    foreign += [ForeignKey((column,), target) for column, target in new.items()]
+    primary = table.primary_key
+    if any(columns.get(column, {}).get("as", "key") != "key" for column in primary):
+        primary = ()
+    if not primary:
+        referring = {column for key in foreign for column in key.columns}
+        keys = [c for c, e in columns.items() if e.get("as") == "key"]
+        alone = len(keys) == 1 and keys[0] not in referring
+        primary = tuple(keys) if alone and edit.get("kind") != "relationship" else ()
+    return replace(table, primary_key=primary, foreign_keys=tuple(foreign))

@@ -1,0 +1,178 @@
+"""Tables from CSV and Parquet files."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from mlnlearn.data.load.build import Loaded, build_database
+from mlnlearn.data.load.cells import read_cells
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.define import define_tables
+from mlnlearn.data.load.edits import MappingLike
+from mlnlearn.data.load.sql import duckdb_columns
+from mlnlearn.data.load.tables import KeysLike, Table
+from mlnlearn.errors import InputError, InputErrors, Location
+
+Source = str | Path | abc.Mapping[str, str | Path]
+
+
+def from_csv(
+    source: Source,
+    *,
+    ddl: str | Path | None = None,
+    keys: KeysLike | None = None,
+    mapping: MappingLike | None = None,
+    missing: Iterable[str] = ("",),
+    delimiter: str = ",",
+    name: str = "",
+) -> Loaded:
+    r"""Load a database from CSV files, one a table, each with a header line.
+
+    Parameters
+    ----------
+    source
+        A folder (every ``.csv`` file is the table of that name), or files by table.
+    ddl
+        ``CREATE TABLE`` statements with primary and foreign keys: an SQL file, or the text.
+    keys
+        The keys by table, in place of `ddl`: see `Keys`.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    missing
+        Cells that stand for NULL.
+
+    Returns
+    -------
+    Loaded
+        The database and the mapping that made it; unpack them.
+
+    Raises
+    ------
+    InputErrors
+        Listing every problem with its file, line and column. Nothing is loaded then.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mlnlearn.data.load.tables import Keys
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> text = "id,phase,advisor\nAnna,post,Bob\nBob,,\n"
+    >>> _ = pathlib.Path(folder.name, "person.csv").write_text(text)
+    >>> database, mapping = from_csv(
+    ...     folder.name,
+    ...     keys={"person": Keys("id", {"advisor": "person"})},
+    ...     mapping='person.columns.advisor = { null = "absent" }',
+    ... )
+    >>> print(database.schema)
+    phase(person,phase_value)
+    advisor(person,person)
+    >>> list(database.rows("advisor")), database.unknown_facts("phase").tolist()
+    ([('Anna', 'Bob')], [[1], [0]])
+    """
+    nulls = tuple(missing)
+    tables = _read_all(source, ".csv", lambda table, path: read_csv(table, path, nulls, delimiter))
+    return build_database(define_tables(tables, ddl, keys), mapping, name or _label(source))
+
+
+def from_parquet(
+    source: Source,
+    *,
+    ddl: str | Path | None = None,
+    keys: KeysLike | None = None,
+    mapping: MappingLike | None = None,
+    name: str = "",
+) -> Loaded:
+    """Load a database from Parquet files, one a table; everything else as for `from_csv`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> sql = f"COPY (SELECT 7 AS id, 'pre' AS phase) TO '{folder.name}/person.parquet'"
+    >>> _ = duckdb.connect().execute(sql)
+    >>> database, _ = from_parquet(folder.name, keys={"person": "id"})
+    >>> list(database.rows("phase"))
+    [('7', 'pre')]
+    """
+    tables = _read_all(source, ".parquet", read_parquet)
+    return build_database(define_tables(tables, ddl, keys), mapping, name or _label(source))
+
+
+def _label(source: Source) -> str:
+    return "" if isinstance(source, abc.Mapping) else Path(source).resolve().name
+
+
+def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table]) -> list[Table]:
+    """Read every file, collecting the problems of all of them."""
+    if isinstance(source, abc.Mapping):
+        files = {name: Path(path) for name, path in source.items()}
+    else:
+        folder = Path(source)
+        if not folder.is_dir():
+            raise InputErrors([InputError("no such folder", Location(str(source)))])
+        files = {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
+    if not files:
+        raise InputErrors([InputError(f"no {suffix} files found", Location(str(source)))])
+    tables: list[Table] = []
+    problems: list[InputError] = []
+    for name, path in files.items():
+        try:
+            tables.append(read(name, path))
+        except InputErrors as errors:
+            problems += errors.problems
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        raise InputErrors(problems)
+    return tables
+
+
+def read_csv(
+    name: str, path: Path, missing: tuple[str, ...] = ("",), delimiter: str = ","
+) -> Table:
+    """Read one CSV file (UTF-8, header line) as a table without keys; blank lines are skipped."""
+    cells = read_cells(path, delimiter)
+    header = [title.strip() for title in cells.first]
+    problems = _check_header(header, str(path), cells.first_line) + cells.problems
+    if problems:
+        raise InputErrors(problems)
+    columns = {
+        title: _without(column, missing)
+        for title, column in zip(header, cells.columns, strict=True)
+    }
+    return Table(name, columns, source=str(path), lines=cells.lines)
+
+
+def _check_header(header: list[str], source: str, line: int) -> list[InputError]:
+    problems = []
+    for place, title in enumerate(header):
+        where = Location(source, line)
+        if not title:
+            problems.append(InputError(f"column {place + 1} has no name", where))
+        elif title.lower() in (other.lower() for other in header[:place]):
+            problems.append(InputError(f"column {title!r} is named twice", where))
+    return problems
+
+
+def _without(column: Column, missing: tuple[str, ...]) -> Column:
+    if not set(missing) & set(column.names):
+        return column
+    return column.recoded([None if name in missing else name for name in column.names])
+
+
+def read_parquet(name: str, path: Path) -> Table:
+    """Read one Parquet file as a table without keys."""
+    if not path.is_file():
+        raise InputError("cannot read the file: No such file or directory", Location(str(path)))
+    relation = "read_parquet('" + str(path).replace("'", "''") + "')"
+    try:
+        with duckdb.connect() as connection:
+            columns = duckdb_columns(connection, relation)
+    except (duckdb.Error, TypeError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"not a Parquet file: {first}", Location(str(path))) from None
+    return Table(name, columns, source=str(path))

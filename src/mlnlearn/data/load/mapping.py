@@ -1,0 +1,187 @@
+"""How tables become predicates: a value the user can read, edit as TOML, and hand back."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import abc
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+KINDS = ("entity", "relationship", "skip")
+ROLES = ("key", "link", "value", "flag", "skip")
+NULLS = ("unknown", "absent")
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """What becomes of one column.
+
+    Attributes
+    ----------
+    name
+        The column.
+    role
+        Written ``as`` in TOML. ``key``: an argument of every predicate of the table.
+        ``link``: a predicate from the key to an entity of another table. ``value``: a predicate
+        from the key to a constant. ``flag``: a predicate on the key alone, true where the cell
+        says yes. ``skip``: nothing.
+    predicate
+        Name of the predicate (link, value, flag).
+    type
+        Type of the argument that the column fills, where it holds plain values (key, value).
+    references
+        The table whose entities the column names (key, link).
+    functional
+        Whether every entity has exactly one value (``!`` in a schema).
+    null
+        What an empty cell means: every atom it could stand for is ``unknown``, or they are all
+        false (``absent``).
+    true
+        The cell value that makes a flag true; without it, yes, true, t, y and 1.
+    cuts
+        Inner limits that cut numbers into bands; `bins` and `method` find them from the data.
+    note
+        A remark for the reader, printed as a comment.
+
+    Examples
+    --------
+    >>> print(ColumnMapping("age", "value", "age", "age_value", cuts=(20.0, 65.0)))
+    { as = "value", predicate = "age", type = "age_value", functional = false, cuts = [20.0, 65.0] }
+    """
+
+    name: str
+    role: str
+    predicate: str = ""
+    type: str = ""
+    references: str = ""
+    functional: bool = False
+    null: str = "unknown"
+    true: str = ""
+    cuts: tuple[float, ...] = ()
+    bins: int = 0
+    method: str = "quantile"
+    note: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        settings: dict[str, Any] = {"as": self.role}
+        for item in fields(self)[2:-1]:
+            value = getattr(self, item.name)
+            # Derived from the data at hand, so it is always written: other data may differ.
+            always = item.name == "functional" and self.role in ("link", "value")
+            if always or value != item.default:
+                settings[item.name] = value
+        text = ", ".join(f"{key} = {_toml(value)}" for key, value in settings.items())
+        return f"{{ {text} }}{'  # ' if self.note else ''}{self.note}"
+
+
+@dataclass(frozen=True)
+class TableMapping:
+    """What becomes of one table.
+
+    Attributes
+    ----------
+    kind
+        ``entity``: each row is an object of type `type`, and its key column names it.
+        ``relationship``: each row relates the objects its key columns name, a fact of `predicate`
+        (no such facts where that is empty). ``skip``: nothing.
+    columns
+        All columns of the table.
+    """
+
+    name: str
+    kind: str
+    type: str = ""
+    predicate: str = ""
+    columns: tuple[ColumnMapping, ...] = ()
+
+    @property
+    def keys(self) -> tuple[ColumnMapping, ...]:
+        """The key columns, in the order of the table."""
+        return tuple(column for column in self.columns if column.role == "key")
+
+    def __getitem__(self, column: str) -> ColumnMapping:
+        return next(entry for entry in self.columns if entry.name == column)
+
+    def __str__(self) -> str:
+        lines = [f"[{_toml_key(self.name)}]", f"kind = {_toml(self.kind)}"]
+        if self.kind == "entity":
+            lines.append(f"type = {_toml(self.type)}")
+        if self.kind == "relationship":
+            lines.append(f"predicate = {_toml(self.predicate)}")
+        if self.kind != "skip":
+            lines += [f"columns.{_toml_key(entry.name)} = {entry}" for entry in self.columns]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Which tables and columns become which types and predicates.
+
+    ``str(mapping)`` is TOML text: print it, edit it, and pass it (or a file that holds it, or only
+    the lines that differ) as `mapping` to any loader of tables.
+
+    Examples
+    --------
+    >>> key = ColumnMapping("id", "key")
+    >>> age = ColumnMapping("age", "value", "age", "years", functional=True)
+    >>> mapping = Mapping((TableMapping("people", "entity", "person", columns=(key, age)),))
+    >>> print(mapping)
+    [people]
+    kind = "entity"
+    type = "person"
+    columns.id = { as = "key" }
+    columns.age = { as = "value", predicate = "age", type = "years", functional = true }
+    """
+
+    tables: tuple[TableMapping, ...]
+
+    def __getitem__(self, table: str) -> TableMapping:
+        return next(entry for entry in self.tables if entry.name == table)
+
+    def __iter__(self) -> Iterator[TableMapping]:
+        return iter(self.tables)
+
+    def predicates(self) -> Iterator[tuple[str, TableMapping, ColumnMapping | None]]:
+        """Yield every predicate with its table, and its column unless it stands for the rows."""
+        for table in self.tables:
+            if table.kind == "skip":
+                continue
+            if table.kind == "relationship" and table.predicate:
+                yield table.predicate, table, None
+            for column in table.columns:
+                if column.role in ("link", "value", "flag"):
+                    yield column.predicate, table, column
+
+    def with_column(self, table: str, column: ColumnMapping) -> Mapping:
+        """Return the mapping with one column's entry replaced."""
+        old = self[table]
+        columns = tuple(column if c.name == column.name else c for c in old.columns)
+        new = replace(old, columns=columns)
+        return Mapping(tuple(new if entry is old else entry for entry in self.tables))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the mapping as the plain values that its TOML text holds."""
+        return tomllib.loads(str(self))
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(table) for table in self.tables)
+
+
+def _toml_key(name: str) -> str:
+    return name if _BARE_KEY.match(name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON escapes are TOML escapes, except that TOML also escapes the delete character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, abc.Sequence):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return repr(value)

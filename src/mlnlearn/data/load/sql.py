@@ -1,0 +1,207 @@
+"""Tables from SQLite and DuckDB, with the keys that their catalogs declare."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from mlnlearn.data.load.build import Loaded, build_database
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.ddl import TableDefinition, sqlite_definitions
+from mlnlearn.data.load.define import define_tables
+from mlnlearn.data.load.edits import MappingLike
+from mlnlearn.data.load.tables import ForeignKey, KeysLike, Table
+from mlnlearn.errors import InputError, InputErrors, Location
+
+_NUMERIC = ("INT", "FLOAT", "DOUBLE", "DECIMAL")
+
+
+def from_sql(
+    source: str | Path | sqlite3.Connection | duckdb.DuckDBPyConnection,
+    *,
+    tables: Iterable[str] | None = None,
+    keys: KeysLike | None = None,
+    mapping: MappingLike | None = None,
+    name: str = "",
+) -> Loaded:
+    """Load a database from an SQLite or DuckDB file, or from an open connection to either.
+
+    Files are opened for reading only. A table's keys come from the catalog, unless `keys` gives
+    them; `tables` restricts what is read. Otherwise as for `from_csv`.
+
+    Examples
+    --------
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.executescript('''
+    ...     CREATE TABLE person (id TEXT PRIMARY KEY, phase TEXT);
+    ...     CREATE TABLE advised_by (
+    ...         student TEXT REFERENCES person, professor TEXT REFERENCES person,
+    ...         PRIMARY KEY (student, professor));
+    ...     INSERT INTO person VALUES ('Anna', 'post'), ('Bob', NULL);
+    ...     INSERT INTO advised_by VALUES ('Anna', 'Bob');''')
+    >>> database, mapping = from_sql(connection)
+    >>> print(database.schema)
+    phase(person,phase_value)
+    advised_by(person,person)
+    """
+    wanted = None if tables is None else list(tables)
+    if isinstance(source, sqlite3.Connection):
+        found = _read_sqlite(source, wanted)
+    elif isinstance(source, duckdb.DuckDBPyConnection):
+        found = _read_duckdb(source, wanted)
+    else:
+        found = _read_file(Path(source), wanted)
+        name = name or Path(source).stem
+    return build_database(define_tables(found, None, keys), mapping, name)
+
+
+def _read_file(path: Path, wanted: list[str] | None) -> list[Table]:
+    where = Location(str(path))
+    try:
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except OSError as error:
+        reason = error.strerror or "cannot be opened"
+        raise InputError(f"cannot read the file: {reason}", where) from None
+    if magic.startswith(b"SQLite format 3"):
+        uri = path.resolve().as_uri() + "?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            return _read_sqlite(connection, wanted, str(path))
+    if magic[8:12] == b"DUCK":
+        try:
+            with duckdb.connect(str(path), read_only=True) as database:
+                return _read_duckdb(database, wanted)
+        except duckdb.Error as error:
+            raise InputError(f"cannot read the file: {_first(error)}", where) from None
+    raise InputError("neither an SQLite nor a DuckDB file", where)
+
+
+def _first(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _chosen(definitions: list[TableDefinition], wanted: list[str] | None) -> list[TableDefinition]:
+    known = {definition.name: definition for definition in definitions}
+    if not known:
+        raise InputErrors([InputError("the database has no tables")])
+    listed = ", ".join(known)
+    problems = [
+        InputError(f"no such table {name!r}; there are: {listed}")
+        for name in wanted or ()
+        if name not in known
+    ]
+    if problems:
+        raise InputErrors(problems)
+    return definitions if wanted is None else [known[name] for name in wanted]
+
+
+def _table(definition: TableDefinition, columns: dict[str, Column]) -> Table:
+    return Table(definition.name, columns, definition.primary_key, definition.foreign_keys)
+
+
+def _read_sqlite(
+    connection: sqlite3.Connection, wanted: list[str] | None, source: str = "database"
+) -> list[Table]:
+    try:
+        chosen = _chosen(sqlite_definitions(connection), wanted)
+        return [_table(item, _sqlite_columns(connection, item)) for item in chosen]
+    except sqlite3.Error as error:
+        raise InputError(f"SQLite cannot read it: {_first(error)}", Location(source)) from None
+
+
+def _sqlite_columns(
+    connection: sqlite3.Connection, definition: TableDefinition
+) -> dict[str, Column]:
+    titles = list(definition.columns)
+    query = f"SELECT {', '.join(map(_quoted, titles))} FROM {_quoted(definition.name)}"
+    cursor = connection.cursor()
+    # Rows as plain tuples, whatever row factory the caller's connection has.
+    cursor.row_factory = None
+    rows = cursor.execute(query).fetchall()
+    cells: Iterable[Any] = zip(*rows, strict=True) if rows else ((),) * len(titles)
+    columns = {}
+    for title, values in zip(titles, cells, strict=True):
+        try:
+            column = Column.of(values)
+        except TypeError as error:
+            where = Location(f"table {definition.name}")
+            raise InputError(f"column {title!r}: {error}", where) from None
+        typed, bad = column.typed(definition.columns[title])
+        # SQLite stores any value in any column, so a cell that does not fit keeps its name.
+        columns[title] = column if bad else typed
+    return columns
+
+
+def _read_duckdb(connection: duckdb.DuckDBPyConnection, wanted: list[str] | None) -> list[Table]:
+    # A cursor of its own, so that a result the caller still reads stays untouched.
+    with connection.cursor() as cursor:
+        tables = []
+        for item in _chosen(_duckdb_definitions(cursor), wanted):
+            try:
+                columns = duckdb_columns(cursor, _quoted(item.name))
+            except (duckdb.Error, TypeError) as error:
+                where = Location(f"table {item.name}")
+                raise InputError(f"DuckDB cannot read it: {_first(error)}", where) from None
+            tables.append(_table(item, columns))
+    return tables
+
+
+def _duckdb_definitions(connection: duckdb.DuckDBPyConnection) -> list[TableDefinition]:
+    here = "database_name = current_database() AND schema_name = current_schema()"
+    names = connection.execute(
+        f"SELECT table_name FROM duckdb_tables() WHERE {here} ORDER BY table_oid"
+    ).fetchall()
+    found = {name: TableDefinition(name, {}) for (name,) in names}
+    constraints = connection.execute(
+        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
+        f"referenced_column_names FROM duckdb_constraints() WHERE {here} "
+        "ORDER BY table_oid, constraint_index"
+    ).fetchall()
+    for name, kind, columns, target, referenced in constraints:
+        definition = found[name]
+        if kind == "PRIMARY KEY":
+            found[name] = replace(definition, primary_key=tuple(columns))
+        elif kind == "FOREIGN KEY":
+            key = ForeignKey(tuple(columns), target, tuple(referenced))
+            found[name] = replace(definition, foreign_keys=(*definition.foreign_keys, key))
+    return list(found.values())
+
+
+def duckdb_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, Column]:
+    """Read all columns of a DuckDB relation (SQL text that can follow FROM) as arrays.
+
+    Examples
+    --------
+    >>> with duckdb.connect() as connection:
+    ...     columns = duckdb_columns(connection, "range(2) AS numbers(n)")
+    >>> columns["n"].names
+    ('0', '1')
+    """
+    described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    parts = []
+    for title, declared, *_ in described:
+        kind, cell = str(declared), _quoted(title)
+        if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
+            raise TypeError(f"column {title!r} holds {kind}, not names or numbers")
+        if kind.startswith(("HUGEINT", "UHUGEINT")) or not _is_plain(kind):
+            cell = f"CAST({cell} AS VARCHAR) AS {cell}"
+        elif kind.startswith("DECIMAL"):
+            cell = f"CAST({cell} AS DOUBLE) AS {cell}"
+        parts.append(cell)
+    arrays = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
+    return {title: Column.of(arrays[title]) for title, *_ in described}
+
+
+def _is_plain(kind: str) -> bool:
+    number = any(part in kind for part in _NUMERIC) and "INTERVAL" not in kind
+    return kind == "BOOLEAN" or number

@@ -1,0 +1,132 @@
+"""Ground atoms by number: 64-bit keys, and uniform samples of them without listing them all.
+
+A predicate over domains of sizes ``n1, n2, …`` has ``n1·n2·…`` ground atoms. An atom's *key* is its
+place in lexicographic order. Keys make it cheap to draw from 10^10 atoms, to skip those that are
+listed, and to compare sets of atoms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.errors import CountOverflowError
+
+Keys = NDArray[np.int64]
+
+_MOST_KEYS = 2**62
+
+
+def number_of_keys(sizes: Sequence[int]) -> int:
+    """Return the number of ground atoms over domains of the given sizes, if 64 bits can hold it.
+
+    Examples
+    --------
+    >>> number_of_keys([1000, 1000])
+    1000000
+    """
+    total = math.prod(sizes)
+    if total >= _MOST_KEYS:
+        raise CountOverflowError(
+            f"{total} ground atoms over domains of sizes {list(sizes)} do not fit in 64-bit keys",
+            hint="restrict the domains of some arguments",
+        )
+    return total
+
+
+def pack(columns: NDArray[np.integer], sizes: Sequence[int]) -> Keys:
+    """Return the keys of atoms given as ``(arity, n)`` codes.
+
+    Examples
+    --------
+    >>> pack(np.array([[0, 2], [1, 3]]), [3, 4])
+    array([ 1, 11])
+    """
+    number_of_keys(sizes)
+    keys = np.zeros(columns.shape[1], np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        keys *= size
+        keys += column
+    return keys
+
+
+def unpack(keys: Keys, sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Return the ``(arity, n)`` codes of atoms given by key.
+
+    Examples
+    --------
+    >>> unpack(np.array([1, 11]), [3, 4])
+    array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    columns = np.empty((len(sizes), len(keys)), np.int32)
+    for place in range(len(sizes) - 1, 0, -1):
+        keys, columns[place] = np.divmod(keys, sizes[place])
+    if len(sizes):
+        columns[0] = keys
+    return columns
+
+
+def is_among(keys: Keys, listed: Keys) -> NDArray[np.bool_]:
+    """Tell which keys are among `listed`, which must be sorted.
+
+    Examples
+    --------
+    >>> is_among(np.array([5, 0, 7]), np.array([5, 6]))
+    array([ True, False, False])
+    """
+    if not len(listed):
+        return np.zeros(len(keys), np.bool_)
+    places = np.searchsorted(listed, keys)
+    places[places == len(listed)] = 0
+    found: NDArray[np.bool_] = listed[places] == keys
+    return found
+
+
+def unlisted(ranks: Keys, listed: Keys) -> Keys:
+    """Return the ``rank``-th keys (from 0) among those that are not `listed` (sorted, distinct).
+
+    Below the key ``listed[i]`` there are ``listed[i] - i`` unlisted ones, so a rank must be moved
+    up by the number of listed keys with at most that many unlisted ones below them.
+
+    Examples
+    --------
+    >>> unlisted(np.array([0, 1, 2]), np.array([0, 2]))
+    array([1, 3, 4])
+    """
+    below = listed - np.arange(len(listed))
+    return ranks + np.searchsorted(below, ranks, side="right")
+
+
+def distinct(total: int, count: int, rng: np.random.Generator) -> Keys:
+    """Draw `count` different numbers below `total`, every set equally likely; sorted.
+
+    Time and memory follow `count`, whatever the `total`: numbers are drawn with repeats, the
+    repeats dropped, and the excess removed at random. Where more than half is asked for, the
+    numbers to leave out are drawn instead.
+
+    Examples
+    --------
+    >>> distinct(5, 5, np.random.default_rng(0))
+    array([0, 1, 2, 3, 4])
+    >>> len(set(distinct(10**12, 1000, np.random.default_rng(0)).tolist()))
+    1000
+    """
+    if not 0 <= count <= total:
+        raise ValueError(f"cannot draw {count} different numbers out of {total}")
+    if 2 * count > total:
+        kept = np.ones(total, np.bool_)
+        kept[distinct(total, total - count, rng)] = False
+        return np.flatnonzero(kept)
+    # By symmetry every set of a given size is equally likely at every stage, so a uniform choice
+    # within the last one is uniform overall.
+    found = np.empty(0, np.int64)
+    while len(found) < count:
+        missing = count - len(found)
+        fresh = rng.integers(0, total, missing + missing // 8 + 16)
+        found = np.unique(np.concatenate([found, fresh]))
+    excess = rng.choice(len(found), len(found) - count, replace=False, shuffle=False)
+    return np.delete(found, excess)

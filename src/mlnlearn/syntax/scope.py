@@ -1,0 +1,177 @@
+"""Which variables are bound where in a formula, their types, and the functions taken out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
+from mlnlearn.logic.formulas import And, Exists, Forall, Formula, Implies
+from mlnlearn.syntax.symbols import SymbolTable
+from mlnlearn.syntax.tokens import Cursor, Token
+
+
+@dataclass
+class Scope:
+    """The reach of a quantifier, or the whole formula.
+
+    A function inside an atom, ``P(f(x))``, is taken out: ``f(x) = v1`` with a new variable becomes
+    a definition of the innermost scope that binds a variable of the function.
+    """
+
+    names: set[str] = field(default_factory=set)
+    definitions: list[Atom] = field(default_factory=list)
+
+    def closed(self, body: Formula) -> Formula:
+        """Return ``definitions => body``."""
+        return Implies(_conjunction(self.definitions), body) if self.definitions else body
+
+    def quantified(
+        self, quantifier: str, bound: tuple[Variable, ...], body: Formula
+    ) -> Exists | Forall:
+        """Put the quantifier in front, with the variables of the definitions bound as well."""
+        fresh = tuple(a.terms[-1] for a in self.definitions if isinstance(a.terms[-1], Variable))
+        if quantifier == "FORALL":
+            return Forall(bound + fresh, self.closed(body))
+        parts = (*self.definitions, body)
+        return Exists(bound + fresh, And(parts) if self.definitions else body)
+
+
+def _conjunction(atoms: list[Atom]) -> Formula:
+    return atoms[0] if len(atoms) == 1 else And(tuple(atoms))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    operator: str
+    terms: tuple[Term, Term]
+    tokens: tuple[Token, Token]
+
+
+class Checker:
+    """Collects what is wrong with the names and types of one formula.
+
+    A variable has one type in the whole formula, also where two quantifiers bind the same name.
+    """
+
+    def __init__(self, cursor: Cursor, table: SymbolTable) -> None:
+        self.cursor = cursor
+        self.table = table
+        self.problems: list[InputError] = []
+        self.scopes = [Scope()]
+        self.marked: set[str] = set()
+        self._types: dict[str, str] = {}
+        self._first: dict[str, Token] = {}
+        self._compared: list[_Compared] = []
+        self._constants: list[tuple[Constant, str, Token]] = []
+        self._used: set[str] = set()
+
+    def report(self, message: str, token: Token, hint: str = "") -> None:
+        """Note a problem and go on."""
+        self.problems.append(self.cursor.problem(message, token, hint))
+
+    def mark(self, name: str, token: Token) -> None:
+        """Note that a variable is written ``+x``."""
+        if any(name in scope.names for scope in self.scopes[1:]):
+            self.report(
+                f"'+{name}' stands for one rule per constant, but a quantifier binds '{name}'",
+                token,
+                "mark free variables only",
+            )
+        self.marked.add(name)
+
+    def use(self, term: Term, kind: str, token: Token) -> None:
+        """Note that a term stands where a type is asked for."""
+        if not isinstance(term, Variable):
+            self._constants.append((term, kind, token))
+            return
+        known = self._types.setdefault(term.name, kind)
+        first = self._first.setdefault(term.name, token)
+        if known != kind:
+            self.report(
+                f"variable '{term}' has two types: '{known}' at line {first.line}, "
+                f"column {first.column}, and '{kind}' here",
+                token,
+                "use two variables",
+            )
+
+    def compare(self, operator: str, terms: tuple[Term, Term], tokens: tuple[Token, Token]) -> None:
+        """Note a comparison; its types are known only at the end of the formula."""
+        self._compared.append(_Compared(operator, terms, tokens))
+
+    def define(self, function: Predicate, arguments: tuple[Term, ...], token: Token) -> Variable:
+        """Return the variable that stands for a function's value."""
+        inside = {term.name for term in arguments if isinstance(term, Variable)}
+        bound = (scope for scope in reversed(self.scopes[1:]) if scope.names & inside)
+        scope = next(bound, self.scopes[0])
+        for atom in scope.definitions:
+            if atom.predicate == function and atom.terms[:-1] == arguments:
+                value = atom.terms[-1]
+                assert isinstance(value, Variable)
+                return value
+        variable = self.fresh()
+        self.use(variable, function.types[-1], token)
+        scope.definitions.append(Atom(function, (*arguments, variable)))
+        scope.names.add(variable.name)
+        return variable
+
+    def foreign_constants(self) -> list[InputError]:
+        """Return a problem for every constant that its closed type does not hold."""
+        return [
+            self.cursor.problem(f"constant {constant} is not in the closed type '{kind}'", token)
+            for constant, kind, token in self._constants
+            if not self.table.allows(kind, constant.name)
+        ]
+
+    def fresh(self) -> Variable:
+        """Return a variable whose name occurs nowhere in the text."""
+        if not self._used:
+            self._used.update(token.text for token in self.cursor.tokens if token.kind == "name")
+        number = 1
+        while f"v{number}" in self._used:
+            number += 1
+        self._used.add(f"v{number}")
+        return Variable(f"v{number}")
+
+    def finish(self) -> None:
+        """Type the comparisons: spread types from side to side, then check them.
+
+        A formula with problems already is left alone: what is missing there follows from them.
+        """
+        if self.problems:
+            return
+        spread = True
+        while spread:
+            spread = False
+            for item in self._compared:
+                left, right = (self._type_of(term) for term in item.terms)
+                for term, token, kind in zip(item.terms, item.tokens, (right, left), strict=True):
+                    if isinstance(term, Variable) and kind and term.name not in self._types:
+                        self._types[term.name] = kind
+                        self._first[term.name] = token
+                        spread = True
+        reported: set[str] = set()
+        for item in self._compared:
+            self._check(item, reported)
+
+    def _type_of(self, term: Term) -> str:
+        return self._types.get(term.name, "") if isinstance(term, Variable) else ""
+
+    def _check(self, item: _Compared, reported: set[str]) -> None:
+        for term, token in zip(item.terms, item.tokens, strict=True):
+            if isinstance(term, Variable) and not self._type_of(term) and term.name not in reported:
+                reported.add(term.name)
+                self.report(
+                    f"the type of variable '{term}' is unknown", token, "use it in an atom as well"
+                )
+        left, right = (self._type_of(term) for term in item.terms)
+        if left and right and left != right:
+            self.report(
+                f"'{item.terms[0]}' of type '{left}' is compared with "
+                f"'{item.terms[1]}' of type '{right}'",
+                item.tokens[0],
+            )
+        if item.operator in ("=", "!="):
+            for term, token in zip(item.terms, item.tokens, strict=True):
+                if not isinstance(term, Variable) and (left or right):
+                    self.use(term, left or right, token)

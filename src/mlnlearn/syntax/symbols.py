@@ -1,0 +1,241 @@
+"""What is declared so far while a file is read: types, predicates and functions."""
+
+from __future__ import annotations
+
+import difflib
+
+from mlnlearn.logic.atoms import Constant, Predicate
+from mlnlearn.logic.schema import Schema
+from mlnlearn.syntax.tokens import Cursor, Token, is_variable_name, unquote
+
+QUANTIFIERS = {"exist": "EXIST", "exists": "EXIST", "forall": "FORALL"}
+_LARGEST_RANGE = 1_000_000
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a name is a word of the language: ``v`` or a quantifier."""
+    return name == "v" or name.lower() in QUANTIFIERS
+
+
+def is_symbol_name(token: Token) -> bool:
+    """Tell whether a token can name a type, predicate or function."""
+    return token.kind == "name" and not token.text[0].isdigit()
+
+
+class SymbolTable:
+    """The growing schema of a file.
+
+    Examples
+    --------
+    >>> table = SymbolTable(Schema.of("smokes(person)"))
+    >>> table.predicates["smokes"].types, table.nearest("smoke")
+    (('person',), 'smokes')
+    """
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        schema = schema or Schema()
+        self.predicates = {predicate.name: predicate for predicate in schema.predicates}
+        self.constants = {kind: dict.fromkeys(names) for kind, names in schema.declared.items()}
+        self.functional = dict(schema.functional)
+
+    def schema(self) -> Schema:
+        """Return what has been declared, as a value."""
+        return Schema(
+            tuple(self.predicates.values()),
+            {kind: tuple(names) for kind, names in self.constants.items()},
+            dict(self.functional),
+        )
+
+    def nearest(self, name: str) -> str:
+        """Return the declared name most like the given one, or nothing."""
+        near = difflib.get_close_matches(name, self.predicates, n=1)
+        return near[0] if near else ""
+
+    def undeclared_hint(self, name: str) -> str:
+        """Say what to do about a predicate that is not declared."""
+        near = self.nearest(name)
+        return (
+            f"did you mean '{near}'?"
+            if near
+            else "declare it first, with the types of its arguments"
+        )
+
+    def allows(self, kind: str, constant: str) -> bool:
+        """Tell whether a type is open or holds the constant."""
+        return kind not in self.constants or constant in self.constants[kind]
+
+    def add(self, predicate: Predicate, marked: tuple[int, ...]) -> bool:
+        """Add a declaration; return False where the name means something else already."""
+        known = self.predicates.get(predicate.name)
+        if known is not None:
+            return known == predicate and self.functional.get(known.name, ()) == marked
+        self.predicates[predicate.name] = predicate
+        if marked:
+            self.functional[predicate.name] = marked
+        return True
+
+
+class DeclarationParser:
+    """Reads ``person = {Anna, Bob}``, ``pos(person,position!)`` and ``person motherOf(person)``."""
+
+    def __init__(self, cursor: Cursor, table: SymbolTable) -> None:
+        self.cursor = cursor
+        self.table = table
+
+    def at_type(self) -> bool:
+        """Tell whether a type with its constants comes next."""
+        first, second, third = (self.cursor.peek(i) for i in range(3))
+        return first.kind == "name" and second.text == "=" and third.text == "{"
+
+    def at_predicate(self) -> bool:
+        """Tell whether a predicate or function declaration comes next, not a formula.
+
+        A bare atom is a declaration where its name is new (as in the original system), where a
+        place is marked ``!``, or where it repeats the declared types word for word.
+        """
+        first, second = self.cursor.peek(), self.cursor.peek(1)
+        if not is_symbol_name(first):
+            return False
+        if is_symbol_name(second) and self.cursor.peek(2).text == "(":
+            return first.text.lower() not in QUANTIFIERS and second.text != "v"
+        known = self.table.predicates.get(first.text)
+        if second.kind in ("newline", "end"):
+            return known is None
+        found = self._scan_types()
+        if found is None:
+            return False
+        kinds, marked = found
+        return known is None or marked or (not known.function and kinds == known.types)
+
+    def _scan_types(self) -> tuple[tuple[str, ...], bool] | None:
+        """Look ahead over ``name(type,type!)`` up to the line end."""
+        if self.cursor.peek(1).text != "(":
+            return None
+        ahead, kinds, marked = 2, [], False
+        while is_symbol_name(self.cursor.peek(ahead)):
+            kinds.append(self.cursor.peek(ahead).text)
+            ahead += 1
+            if self.cursor.peek(ahead).text == "!":
+                marked = True
+                ahead += 1
+            if self.cursor.peek(ahead).text != ",":
+                break
+            ahead += 1
+            while self.cursor.peek(ahead).kind == "newline":
+                ahead += 1
+        closed = self.cursor.peek(ahead).text == ")"
+        ended = self.cursor.peek(ahead + 1).kind in ("newline", "end")
+        return (tuple(kinds), marked) if closed and ended else None
+
+    def predicate(self) -> None:
+        """Read a predicate or function declaration."""
+        cursor = self.cursor
+        result = self._name("a type") if is_symbol_name(cursor.peek(1)) else None
+        token = cursor.peek()
+        name = self._name("a name")
+        kinds, marked = self._types()
+        if result is None:
+            predicate = Predicate(name, kinds)
+        else:
+            if marked:
+                cursor.fail(
+                    "a function takes no '!' marks", token, "its value is the one marked place"
+                )
+            predicate = Predicate(name, (*kinds, result), function=True)
+            marked = (len(kinds),)
+        if not self.table.add(predicate, marked):
+            known = self.table.schema().declaration(name)
+            cursor.fail(f"'{name}' is declared already, as {known}", token, "declare it once")
+
+    def _name(self, expected: str) -> str:
+        token = self.cursor.peek()
+        if not is_symbol_name(token):
+            self.cursor.unexpected(expected)
+        if is_reserved(token.text):
+            self.cursor.fail(
+                f"'{token.text}' is a word of the language", token, "choose another name"
+            )
+        return self.cursor.take().text
+
+    def _types(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        cursor = self.cursor
+        kinds: list[str] = []
+        marked: list[int] = []
+        if not cursor.at("("):
+            return (), ()
+        cursor.take()
+        if cursor.at(")"):
+            cursor.take()
+            return (), ()
+        while True:
+            kinds.append(self._name("a type"))
+            if cursor.at("!"):
+                cursor.take()
+                marked.append(len(kinds) - 1)
+            if cursor.expect(",", ")").text == ")":
+                return tuple(kinds), tuple(marked)
+            cursor.skip_newlines()
+
+    def type(self) -> None:
+        """Read a type with its constants; declared again, it grows."""
+        cursor = self.cursor
+        kind = self._name("a type")
+        cursor.expect("=")
+        cursor.expect("{")
+        cursor.skip_newlines()
+        names: list[str] = []
+        while not cursor.at("}"):
+            self._constants(names)
+            cursor.skip_newlines()
+            if cursor.expect(",", "}").text == "}":
+                break
+            cursor.skip_newlines()
+            if cursor.at("}"):
+                cursor.unexpected("a constant")
+        else:
+            cursor.take()
+        self.table.constants.setdefault(kind, {}).update(dict.fromkeys(names))
+
+    def _constants(self, names: list[str]) -> None:
+        """Read one constant, or the rest of a range after its first number."""
+        cursor = self.cursor
+        token = cursor.peek()
+        if not (token.kind == "symbol" and token.text == "..."):
+            names.append(constant_name(cursor))
+            return
+        if not names:
+            cursor.unexpected("a constant")
+        first = self._integer(names[-1], token)
+        cursor.take()
+        cursor.expect(",")
+        cursor.skip_newlines()
+        last_token = cursor.peek()
+        last = self._integer(constant_name(cursor), last_token)
+        if last < first:
+            cursor.fail(f"the range runs down from {first} to {last}", last_token)
+        if last - first > _LARGEST_RANGE:
+            cursor.fail(f"the range holds more than {_LARGEST_RANGE:,} constants", last_token)
+        names.extend(map(str, range(first + 1, last + 1)))
+
+    def _integer(self, name: str, token: Token) -> int:
+        if not name.removeprefix("-").isdecimal() or len(name) > 18:
+            self.cursor.fail(f"a range runs between whole numbers, not {Constant(name)}", token)
+        return int(name)
+
+
+def constant_name(cursor: Cursor) -> str:
+    """Take a constant and return its name."""
+    token = cursor.peek()
+    if token.kind == "string":
+        return unquote(cursor.take().text)
+    if token.kind == "number" and not token.text.startswith("+"):
+        return cursor.take().text
+    if token.kind == "name":
+        if is_variable_name(token.text):
+            cursor.fail(
+                f"'{token.text}' reads as a variable, a constant is expected",
+                token,
+                f'write "{token.text}" in quotes or start it in upper case',
+            )
+        return cursor.take().text
+    return cursor.unexpected("a constant")

@@ -1,0 +1,98 @@
+"""Writing ``.mln`` files so that reading them gives back the same value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Atom, Comparison, Variable
+from mlnlearn.logic.formulas import EitherSign, Exists, Forall, Formula, Rule, children
+from mlnlearn.logic.schema import Schema
+from mlnlearn.syntax.mln import MlnFile
+from mlnlearn.syntax.symbols import is_reserved, is_symbol_name
+from mlnlearn.syntax.tokens import is_variable_name, tokenize
+
+
+def write_mln(file: MlnFile) -> str:
+    r"""Return the text of an ``.mln`` file: types, predicates, then rules with exact weights.
+
+    Raises
+    ------
+    InputError
+        Where the language has no words for a part: a name with a blank, an infinite weight.
+
+    Examples
+    --------
+    >>> from mlnlearn.syntax import parse_mln
+    >>> print(write_mln(parse_mln("person={Anna}\n smokes( person )\n .5 smokes(+x)")), end="")
+    person = {Anna}
+    smokes(person)
+    <BLANKLINE>
+    0.5 smokes(+x)
+    """
+    _check_schema(file.schema)
+    blocks = [str(file.schema), "\n".join(_line(rule) for rule in file.rules)]
+    return "\n".join(f"{block}\n" for block in blocks if block)
+
+
+def _line(rule: Rule) -> str:
+    _check_rule(rule)
+    text = str(rule)
+    return f"({text})" if _reads_as_declaration(rule) else text
+
+
+def _reads_as_declaration(rule: Rule) -> bool:
+    """Tell whether a rule repeats a declaration word for word: ``smokes(person)``."""
+    formula = rule.formula
+    return (
+        isinstance(formula, Atom)
+        and formula.predicate.arity > 0
+        and not formula.predicate.function
+        and not (rule.hard or rule.whole or rule.per_constant or rule.weight is not None)
+        and tuple(term.name if isinstance(term, Variable) else None for term in formula.terms)
+        == formula.predicate.types
+    )
+
+
+def _is_word(name: str) -> bool:
+    tokens = tokenize(name)
+    return len(tokens) == 2 and tokens[0].text == name and is_symbol_name(tokens[0])
+
+
+def _check_schema(schema: Schema) -> None:
+    for name in (*schema.types, *(predicate.name for predicate in schema.predicates)):
+        if not _is_word(name) or is_reserved(name):
+            raise InputError(
+                f"{name!r} cannot be written as a name in an .mln file",
+                hint="use letters, digits and '_', starting with a letter",
+            )
+
+
+def _check_rule(rule: Rule) -> None:
+    for variable in set(_variables(rule.formula)):
+        if not _is_word(variable.name) or not is_variable_name(variable.name):
+            raise InputError(
+                f"{variable.name!r} cannot be written as a variable in an .mln file",
+                hint="use letters, digits and '_', starting in lower case",
+            )
+    if rule.weight is None and rule.locked:
+        raise InputError(f"a locked rule needs a weight: {rule}")
+    if rule.weight is not None and rule.hard:
+        raise InputError(f"a hard rule has no weight: {rule}")
+    if rule.weight is not None and not math.isfinite(rule.weight):
+        raise InputError(f"a weight must be finite: {rule}", hint="make the rule hard instead")
+
+
+def _variables(formula: Formula) -> Iterator[Variable]:
+    match formula:
+        case EitherSign(atom):
+            yield from _variables(atom)
+        case Atom(_, terms):
+            yield from (term for term in terms if isinstance(term, Variable))
+        case Comparison():
+            yield from (term for term in formula.terms if isinstance(term, Variable))
+        case Exists(variables, _) | Forall(variables, _):
+            yield from variables
+    for part in children(formula):
+        yield from _variables(part)
