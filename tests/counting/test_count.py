@@ -13,6 +13,7 @@ from mlnlearn.counting.count import (
 )
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.query import Query
 from mlnlearn.data.database import Database
 from mlnlearn.errors import CountOverflowError, InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Comparison, Constant, Literal, Variable
@@ -169,3 +170,20 @@ def test_a_group_too_large_for_memory_is_refused():
     formula = And((schema["p"]("x"), schema["p"]("y")))
     with pytest.raises(MemoryLimitError, match="9,000,000 rows"):
         count_by(engine, formula, [Variable("x"), Variable("y")])
+
+
+def test_a_grouped_join_stays_within_the_memory_limit():
+    schema = Schema.of("p(a,b)")
+    facts = {"p": [(f"A{i}", "B") for i in range(3000)]}
+    engine = MemoryEngine([Database.from_facts(schema, facts)], memory_limit=10 << 20)
+    p = schema["p"]
+    with pytest.raises(MemoryLimitError, match="the limit is 10 MB"):
+        count_by(engine, And((p("x", "z"), p("y", "z"))), [Variable("x"), Variable("y")])
+
+
+def test_answers_cannot_be_changed(people):
+    engine = MemoryEngine([people])
+    x = Variable("x")
+    table = engine.table(Query((people.schema["smokes"]("x"),), (x,)))
+    with pytest.raises(ValueError, match="read-only"):
+        table.columns[0][:] = 0

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 AnyInts = NDArray[np.integer]
 
-_LIMIT = 2.0**63
+_TOP = 2**63 - 1
 _KEY_LIMIT = 2**62
 
 
@@ -54,13 +54,22 @@ def common_keys(
 
 
 @njit(cache=True)
-def _dense_sums(keys, counts, size):  # type: ignore[no-untyped-def]
-    sums = np.zeros(size, np.int64)
-    seen = np.zeros(size, np.bool_)
-    for row in range(len(keys)):
-        sums[keys[row]] += counts[row]
-        seen[keys[row]] = True
-    return sums, seen
+def _add_into(sums, places, counts):  # type: ignore[no-untyped-def]
+    """Add counts at places; tell whether no sum left 64 bits on the way."""
+    # compiled code may assume that sums do not wrap, so the room left is looked at beforehand
+    fits = True
+    for row in range(len(places)):
+        before, more = sums[places[row]], counts[row]
+        if (more > 0 and before > _TOP - more) or (more < 0 and before < -_TOP - more):
+            fits = False
+        sums[places[row]] = before + more
+    return fits
+
+
+def add_at(sums: Ints, places: Ints, counts: Ints) -> None:
+    """Add counts to the sums at the given places, refusing results beyond 64 bits."""
+    if not _add_into(sums, places, counts):
+        raise overflow(float(np.abs(counts.astype(np.float64)).sum()))
 
 
 def group_sums(
@@ -72,46 +81,42 @@ def group_sums(
     keys = pack(columns, sizes)
     if keys is None:
         distinct, inverse = np.unique(np.stack(columns), axis=1, return_inverse=True)
-        sums = _checked_group(inverse.reshape(-1).astype(np.int64), counts, distinct.shape[1])
+        sums = np.zeros(distinct.shape[1], np.int64)
+        add_at(sums, inverse.reshape(-1).astype(np.int64), counts)
         return [row.astype(np.int32) for row in distinct], sums
     space = math.prod(max(size, 1) for size in sizes)
     if space <= max(4 * len(keys), 1024):
-        check_sum(counts)
-        sums, seen = _dense_sums(keys, counts, space)
+        sums = np.zeros(space, np.int64)
+        add_at(sums, keys, counts)
+        seen = np.zeros(space, np.bool_)
+        seen[keys] = True
         found = np.flatnonzero(seen)
         return unpack(found, sizes), sums[found]
-    if len(keys) > 1 and bool((keys[1:] > keys[:-1]).all()):
+    if bool((keys[1:] > keys[:-1]).all()):
         return [np.asarray(column, np.int32) for column in columns], counts
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    check_sum(counts)
-    return unpack(ordered[starts], sizes), np.add.reduceat(counts[order], starts)
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    sums = np.zeros(int(new.sum()), np.int64)
+    add_at(sums, np.cumsum(new) - 1, counts[order])
+    return unpack(ordered[new], sizes), sums
 
 
-def _checked_group(groups: Ints, counts: Ints, size: int) -> Ints:
-    check_sum(counts)
-    sums: Ints = _dense_sums(groups, counts, size)[0]
-    return sums
-
-
-def check_sum(counts: Ints) -> None:
-    """Refuse sums that could leave 64 bits."""
-    if len(counts) and float(np.abs(counts).max()) * len(counts) >= _LIMIT:
-        total = float(np.abs(counts.astype(np.float64)).sum())
-        if total >= _LIMIT:
-            raise overflow(total)
+@njit(cache=True)
+def _products_fit(left, right):  # type: ignore[no-untyped-def]
+    for row in range(len(left)):
+        if left[row] != 0 and abs(right[row]) > _TOP // abs(left[row]):
+            return False
+    return True
 
 
 def times(left: Ints, right: Ints) -> Ints:
     """Multiply elementwise, refusing results beyond 64 bits."""
-    if not len(left):
-        return left * right
-    highest = float(np.abs(left).max()) * float(np.abs(right).max())
-    if highest >= _LIMIT:
-        product = np.abs(left.astype(np.float64) * right)
-        if float(product.max()) >= _LIMIT:
-            raise overflow(float(product.max()))
+    if len(left):
+        highest = float(np.abs(left).max()) * float(np.abs(right).max())
+        # far below the limit the rounding of floats cannot hide an overflow
+        if highest >= 2.0**62 and not _products_fit(left, right):
+            raise overflow(highest)
     return left * right
 
 

@@ -30,7 +30,7 @@ from mlnlearn.counting.arrays import (
     AnyInts,
     Codes,
     Ints,
-    check_sum,
+    add_at,
     common_keys,
     group_sums,
     times,
@@ -139,8 +139,7 @@ def flip_counts(
         values = np.concatenate([part.values for part in found])
         columns = [np.concatenate(c) for c in zip(*(part.columns for part in found), strict=True)]
         if not places:
-            check_sum(values)
-            np.add.at(constant, database, values)
+            add_at(constant, database.astype(np.int64), values)
             continue
         sizes = engine.stack.key_sizes(predicate.types[place] for place in places)
         (numbers, *codes), sums = group_sums([database, *columns], sizes, values)

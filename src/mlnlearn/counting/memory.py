@@ -227,12 +227,16 @@ class MemoryEngine:
         starts, lengths = index.ranges(keys)
         total = int(lengths.sum())
         if len(group) == len(both):
-            self._refuse_beyond_limit(total, len(group), Query(atoms, group))
-        tables = [
-            self._join_rows(probe, other, index, rows, starts[rows], lengths[rows], group, types)
-            for rows in _row_chunks(lengths, total)
-        ]
-        return self._keep(_Factor(atoms, self._merged(tables, group, types)))
+            self._refuse_beyond_limit(total, Query(atoms, group))
+        merged: CountTable | None = None
+        for rows in _row_chunks(lengths, total):
+            part = self._join_rows(
+                probe, other, index, rows, starts[rows], lengths[rows], group, types
+            )
+            merged = part if merged is None else self._merged(merged, part, types)
+            self._refuse_beyond_limit(len(merged), Query(atoms, group))
+        assert merged is not None
+        return self._keep(_Factor(atoms, merged))
 
     def _join_rows(
         self,
@@ -259,20 +263,18 @@ class MemoryEngine:
         return self._grouped(group, database, columns, counts, types)
 
     def _merged(
-        self, tables: list[CountTable], group: tuple[Variable, ...], types: dict[Variable, str]
+        self, first: CountTable, second: CountTable, types: dict[Variable, str]
     ) -> CountTable:
-        if len(tables) == 1:
-            return tables[0]
         return self._grouped(
-            group,
-            np.concatenate([table.database for table in tables]),
-            [np.concatenate(parts) for parts in zip(*(t.columns for t in tables), strict=True)],
-            np.concatenate([table.counts for table in tables]),
+            first.variables,
+            np.concatenate([first.database, second.database]),
+            [np.concatenate(pair) for pair in zip(first.columns, second.columns, strict=True)],
+            np.concatenate([first.counts, second.counts]),
             types,
         )
 
-    def _refuse_beyond_limit(self, rows: int, columns: int, query: Query) -> None:
-        size = rows * (4 * (columns + 1) + 8)
+    def _refuse_beyond_limit(self, rows: int, query: Query) -> None:
+        size = rows * (4 * (len(query.group) + 1) + 8)
         if size > self.memory_limit:
             raise MemoryLimitError(
                 f"{query} has {rows:,} rows, about {size / 2**20:,.0f} MB; "

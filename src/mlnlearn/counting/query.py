@@ -81,12 +81,20 @@ class CountTable:
         Codes of the constants.
     counts
         The counts; 64-bit integers.
+
+    The arrays are read-only.
     """
 
     variables: tuple[Variable, ...]
     database: Codes
     columns: tuple[Codes, ...]
     counts: Ints
+
+    def __post_init__(self) -> None:
+        # answers are shared between callers and with the cache
+        self.counts.flags.writeable = False
+        for codes in (self.database, *self.columns):
+            codes.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.counts)

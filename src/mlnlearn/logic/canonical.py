@@ -15,7 +15,7 @@ from mlnlearn.logic.atoms import AnyAtom, Comparison, Literal, Term, Variable
 from mlnlearn.logic.clauses import Clause, clause
 from mlnlearn.logic.substitute import substitute
 
-# An item is a label and its terms; ordered labels of one kind only.
+# An item is a label and its terms. A comparison's label starts with "", which names no predicate.
 Item = tuple[tuple[Any, ...], tuple[Term, ...]]
 Encoding = tuple[Any, ...]
 
@@ -55,7 +55,7 @@ def _refine(items: Sequence[Item], ranks: dict[Variable, int]) -> dict[Variable,
             shape = _encode_terms(label, terms, ranks)
             for place, term in enumerate(terms):
                 if isinstance(term, Variable):
-                    seen[term].append((label, 0 if label[0] == "=" else place, shape))
+                    seen[term].append((label, 0 if _is_equality(label) else place, shape))
         signatures = {v: (ranks[v], tuple(sorted(where))) for v, where in seen.items()}
         order = {signature: rank for rank, signature in enumerate(sorted(set(signatures.values())))}
         refined = {variable: order[signature] for variable, signature in signatures.items()}
@@ -70,7 +70,11 @@ def _encode_terms(
     encoded = tuple(
         (0, ranks[term]) if isinstance(term, Variable) else (1, term.name) for term in terms
     )
-    return tuple(sorted(encoded)) if label[0] == "=" else encoded
+    return tuple(sorted(encoded)) if _is_equality(label) else encoded
+
+
+def _is_equality(label: tuple[Any, ...]) -> bool:
+    return label[:2] == ("", "=")
 
 
 def _search(
@@ -86,7 +90,11 @@ def _search(
         encoding = sorted((label, _encode_terms(label, terms, numbers)) for label, terms in items)
         return order, tuple(encoding)
     best: tuple[tuple[Variable, ...], Encoding] | None = None
+    tried: list[Variable] = []
     for first in tied:
+        if any(_are_twins(items, first, other) for other in tried):
+            continue
+        tried.append(first)
         split = {variable: 2 * rank + 1 for variable, rank in ranks.items()}
         split[first] -= 1
         found = _search(items, _refine(items, split))
@@ -96,10 +104,17 @@ def _search(
     return best
 
 
+def _are_twins(items: Sequence[Item], one: Variable, other: Variable) -> bool:
+    """Tell whether exchanging two variables changes nothing: then one of them need be tried."""
+    swap: dict[Term, Term] = {one: other, other: one}
+    swapped = {(label, tuple(swap.get(term, term) for term in terms)) for label, terms in items}
+    return swapped == set(items)
+
+
 def item_of(atom: AnyAtom, *marks: int) -> Item:
     """Return the labelled form of an atom; `marks` (such as its sign) become part of the label."""
     if isinstance(atom, Comparison):
-        return (atom.operator, *marks), atom.terms
+        return ("", atom.operator, *marks), atom.terms
     return (atom.predicate.name, *marks), atom.terms
 
 

@@ -1,0 +1,62 @@
+"""Packed keys, grouped sums and checked arithmetic at the edge of 64 bits."""
+
+import numpy as np
+import pytest
+
+from mlnlearn.counting.arrays import expand_ranges, group_sums, pack, times, unpack
+from mlnlearn.errors import CountOverflowError
+
+TOP = 2**63 - 1
+
+
+def test_keys_unpack_to_their_columns():
+    rng = np.random.default_rng(0)
+    sizes = [3, 1000, 7]
+    columns = [rng.integers(0, size, 50) for size in sizes]
+    keys = pack(columns, sizes)
+    for column, found in zip(columns, unpack(keys, sizes), strict=True):
+        np.testing.assert_array_equal(column, found)
+
+
+def test_keys_that_do_not_fit_are_refused():
+    assert pack([np.zeros(1, np.int64)] * 3, [2**31, 2**31, 2]) is None
+
+
+@pytest.mark.parametrize("sizes", [[4, 5], [10**6, 10**6], [2**31, 2**31]])
+def test_group_sums_whatever_the_key_space(sizes):
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, 4, 200).astype(np.int32) for _ in sizes]
+    counts = rng.integers(-5, 6, 200)
+    expected = {}
+    for *row, count in zip(*(c.tolist() for c in columns), counts.tolist(), strict=True):
+        expected[tuple(row)] = expected.get(tuple(row), 0) + count
+    found, sums = group_sums(columns, sizes, counts)
+    rows = list(zip(*(c.tolist() for c in found), strict=True))
+    assert rows == sorted(expected)
+    assert sums.tolist() == [expected[row] for row in rows]
+
+
+@pytest.mark.parametrize("sizes", [[4], [10**6]])
+def test_sums_are_checked_for_each_group(sizes):
+    large = np.full(4, 2**62)
+    _, sums = group_sums([np.arange(4, dtype=np.int32)], sizes, large)
+    assert sums.tolist() == large.tolist()
+    with pytest.raises(CountOverflowError):
+        group_sums([np.zeros(4, np.int32)], sizes, large)
+    with pytest.raises(CountOverflowError):
+        group_sums([np.zeros(4, np.int32)], sizes, np.array([TOP - 1023, 511, 511, 511]))
+    _, exact = group_sums([np.zeros(3, np.int32)], sizes, np.array([TOP - 2, 1, 1]))
+    assert exact.tolist() == [TOP]
+
+
+def test_products_are_checked_exactly():
+    assert times(np.array([TOP]), np.array([1])).tolist() == [TOP]
+    assert times(np.array([3]), np.array([TOP // 3])).tolist() == [TOP // 3 * 3]
+    for left, right in ((9087066046162341, 1015), (2**32, 2**31), (-(2**62), 4)):
+        with pytest.raises(CountOverflowError):
+            times(np.array([left]), np.array([right]))
+
+
+def test_ranges():
+    found = expand_ranges(np.array([5, 0, 9]), np.array([2, 0, 3]))
+    assert found.tolist() == [5, 6, 9, 10, 11]
