@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.formulas import Rule
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -72,6 +73,8 @@ class Network:
         Weight of each rule.
     atoms
         Which ground atoms the variables stand for.
+    rules
+        The rules that weights and counts belong to, shorthands spelt out; hard ones are not here.
     """
 
     cardinalities: Codes
@@ -87,6 +90,7 @@ class Network:
     constants: Floats
     weights: Floats
     atoms: tuple[GroundAtoms, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     @property
     def variables(self) -> int:

@@ -139,9 +139,14 @@ class _Expansion:
                 raise InputError(f"expand '*' first (expand_rule): {formula}")
 
     def _all(self, signed: Sequence[tuple[Formula, bool]]) -> _Cubes:
+        factors = [self.of(part, positive) for part, positive in signed]
+        if all(len(factor) == 1 for factor in factors):
+            # the common case, a conjunction of literals: no need to grow it step by step
+            merged = dict.fromkeys(literal for (cube,) in factors for literal in cube)
+            return () if any(~literal in merged for literal in merged) else (tuple(merged),)
         found: _Cubes = ((),)
-        for part, positive in signed:
-            found = self._times(found, self.of(part, positive))
+        for factor in factors:
+            found = self._times(found, factor)
         return found
 
     def _any(self, signed: Sequence[tuple[Formula, bool]]) -> _Cubes:
