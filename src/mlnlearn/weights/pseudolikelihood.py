@@ -85,6 +85,8 @@ class PseudoLikelihood:
         Predicates whose atoms are predicted; by default all.
     hard
         Formulas that must hold: atoms they decide take no part.
+    shares
+        How much each database counts; by default 1.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class PseudoLikelihood:
     weighted: bool = True
     predicates: tuple[Predicate, ...] | None = None
     hard: tuple[Formula, ...] = ()
+    shares: tuple[float, ...] | None = None
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the pseudo-log-likelihood and its gradient."""
@@ -174,12 +177,13 @@ class PseudoLikelihood:
     def _scale(self, predicate: Predicate) -> Floats:
         """Return the weight of one conditional in each database."""
         stack = self.engine.stack
+        shares = np.ones(len(stack)) if self.shares is None else np.array(self.shares)
         if not self.weighted:
-            return np.ones(len(stack))
+            return shares
         exclusive = stack.schema.functional.get(predicate.name, ())
         types = [kind for place, kind in enumerate(predicate.types) if place not in exclusive]
         sizes = np.array([float(total) for total in stack.ground_atoms(types)])
-        return np.where(sizes > 0, 1.0 / np.maximum(sizes, 1.0), 0.0)
+        return np.where(sizes > 0, shares / np.maximum(sizes, 1.0), 0.0)
 
 
 def _atom_term(rows: Rows, features: NDArray[np.int64], scale: Floats) -> AtomTerm:

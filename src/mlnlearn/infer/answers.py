@@ -1,0 +1,228 @@
+"""Answers to a query: a probability for each ground atom, and how each part was computed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+import narwhals as nw
+
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import InputError
+from mlnlearn.files import write_atomically
+from mlnlearn.infer.network import Codes, Floats
+from mlnlearn.logic.atoms import Atom, Constant, Predicate
+
+_SHOWN = 20
+
+
+class Answer(NamedTuple):
+    """One ground atom with its probability.
+
+    Examples
+    --------
+    >>> print(Answer(Predicate("smokes", ("person",)), ("Anna",), 0.25, 0.0).atom)
+    smokes(Anna)
+    """
+
+    predicate: Predicate
+    constants: tuple[str, ...]
+    probability: float
+    standard_error: float
+
+    @property
+    def atom(self) -> Atom:
+        """The atom itself."""
+        return Atom(self.predicate, tuple(Constant(name) for name in self.constants))
+
+
+class ComponentSummary(NamedTuple):
+    """How one connected component of the network was answered.
+
+    Attributes
+    ----------
+    atoms, clauses
+        Its size: unknown ground atoms and undecided ground clauses.
+    method
+        What was used.
+    converged
+        False where a sampler's chains disagree or belief propagation did not settle.
+    r_hat
+        The largest R̂ of the sampled values; None for other methods.
+    effective_sample_size
+        The smallest one of the sampled values; None for other methods.
+    """
+
+    atoms: int
+    clauses: int
+    method: str
+    converged: bool = True
+    r_hat: float | None = None
+    effective_sample_size: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """The answers of one predicate, as columns.
+
+    Attributes
+    ----------
+    predicate
+        The predicate.
+    columns
+        Constant codes, shape (arity, atoms).
+    domains
+        The vocabulary of each argument place.
+    probability
+        Probability that the atom is true; for a most probable world, 1 or 0.
+    standard_error
+        Monte Carlo standard error: 0 for exact answers, not a number where it is unknown.
+    """
+
+    predicate: Predicate
+    columns: Codes
+    domains: tuple[Vocabulary, ...]
+    probability: Floats
+    standard_error: Floats
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    def constants(self) -> list[tuple[str, ...]]:
+        """Return the constant names of each atom."""
+        if not self.domains:
+            return [()] * len(self)
+        names = [
+            [domain.names[code] for code in column]
+            for domain, column in zip(self.domains, self.columns.tolist(), strict=True)
+        ]
+        return list(zip(*names, strict=True))
+
+    def __iter__(self) -> Iterator[Answer]:
+        rows = zip(
+            self.constants(), self.probability.tolist(), self.standard_error.tolist(), strict=True
+        )
+        return (Answer(self.predicate, *row) for row in rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers to a query. Immutable.
+
+    Attributes
+    ----------
+    tables
+        The answers, one table a predicate.
+    components
+        How each connected component that holds a query atom was answered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = AnswerTable(
+    ...     Predicate("smokes", ("person",)), np.array([[0, 1]], np.int32),
+    ...     (Vocabulary(["Anna", "Bob"]),), np.array([0.25, 0.75]), np.zeros(2),
+    ... )
+    >>> answers = Answers((table,), (ComponentSummary(2, 1, "enumeration"),))
+    >>> answers["smokes(Bob)"].probability
+    0.75
+    >>> print(answers)
+    probability  standard error  atom
+         0.7500          0.0000  smokes(Bob)
+         0.2500          0.0000  smokes(Anna)
+    2 atoms; 1 component by enumeration
+    """
+
+    tables: tuple[AnswerTable, ...]
+    components: tuple[ComponentSummary, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables))
+
+    def __iter__(self) -> Iterator[Answer]:
+        for table in self.tables:
+            yield from table
+
+    @cached_property
+    def _by_atom(self) -> dict[str, Answer]:
+        return {str(answer.atom): answer for answer in self}
+
+    def __getitem__(self, atom: Atom | str) -> Answer:
+        found = self._by_atom.get(str(atom).replace(", ", ","))
+        if found is None:
+            raise InputError(
+                f"no answer for {atom}",
+                hint="it is evidence, or not an atom of a query predicate",
+            )
+        return found
+
+    @property
+    def converged(self) -> bool:
+        """Whether every component's method converged."""
+        return all(component.converged for component in self.components)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the answers as columns: predicate, atom, probability, standard_error."""
+        rows = list(self)
+        return {
+            "predicate": [answer.predicate.name for answer in rows],
+            "atom": [str(answer.atom) for answer in rows],
+            "probability": [answer.probability for answer in rows],
+            "standard_error": [answer.standard_error for answer in rows],
+        }
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Return the answers as a data frame of a library that is installed."""
+        return nw.from_dict(self.columns(), backend=backend).to_native()
+
+    def to_dict(self) -> dict[str, list[dict[str, Any]]]:
+        """Return answers and components in the form of the command line's JSON."""
+        answers = [
+            {"atom": str(a.atom), "probability": a.probability, "standard_error": _number(a[3])}
+            for a in self
+        ]
+        return {
+            "answers": answers,
+            "components": [component._asdict() for component in self.components],
+        }
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write atom, probability and standard error as a CSV file, in full or not at all."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["atom", "probability", "standard_error"])
+        for answer in self:
+            error = _number(answer.standard_error)
+            writer.writerow([answer.atom, repr(answer.probability), "" if error is None else error])
+        write_atomically(path, text.getvalue())
+
+    def __str__(self) -> str:
+        ranked = sorted(self, key=lambda answer: -answer.probability)
+        lines = ["probability  standard error  atom"] if ranked else []
+        for answer in ranked[:_SHOWN]:
+            error = _number(answer.standard_error)
+            shown = "unknown" if error is None else f"{error:.4f}"
+            lines.append(f"{answer.probability:11.4f}  {shown:>14}  {answer.atom}")
+        if len(ranked) > _SHOWN:
+            lines.append(f"… and {len(ranked) - _SHOWN} more")
+        return "\n".join([*lines, self._summary()])
+
+    def _summary(self) -> str:
+        parts = [f"{len(self)} atom{'s' if len(self) != 1 else ''}"]
+        for method, count in Counter(c.method for c in self.components).items():
+            parts.append(f"{count} component{'s' if count != 1 else ''} by {method}")
+        unsettled = sum(not component.converged for component in self.components)
+        if unsettled:
+            parts.append(f"{unsettled} not converged")
+        return "; ".join(parts)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,128 @@
+"""Queries: the probability of every unknown atom of some predicates, given the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.infer.answers import Answers, AnswerTable
+from mlnlearn.infer.components import components
+from mlnlearn.infer.dispatch import Inference, Method, Sampling, infer
+from mlnlearn.infer.elimination import DEFAULT_LIMIT
+from mlnlearn.infer.ground import ground
+from mlnlearn.infer.network import GroundAtoms, Network
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.mln import MLN
+
+
+def query(
+    mln: MLN,
+    database: Database,
+    predicates: str | Collection[str],
+    *,
+    method: Method = "auto",
+    open: Collection[str] = (),
+    closed: Collection[str] = (),
+    query_evidence: bool = False,
+    include_evidence: bool = False,
+    samples: int = Sampling.samples,
+    burn_in: int = Sampling.burn_in,
+    chains: int = Sampling.chains,
+    seed: int = Sampling.seed,
+    max_seconds: float | None = None,
+    precision: float | None = None,
+    workers: int = 1,
+    limit: int = DEFAULT_LIMIT,
+) -> Answers:
+    """Return the probability of every unknown atom of the query predicates.
+
+    Parameters
+    ----------
+    mln
+        The model, with weights.
+    database
+        The evidence.
+    predicates
+        Name or names of the predicates asked for.
+    method
+        ``"auto"``: the best for each component. ``"exact"``: exact or an error. ``"gibbs"``,
+        ``"mcsat"``: that sampler. ``"bp"``: loopy belief propagation. ``"map"``: a most probable
+        world, whose atoms get probability 1 or 0.
+    open, closed, query_evidence
+        Which atoms are unknown; see `mlnlearn.infer.worlds.open_predicates`.
+    include_evidence
+        Whether to list known atoms of the query predicates too, with probability 1 or 0.
+    samples, burn_in, chains, seed, max_seconds, precision, workers
+        For the samplers; see `mlnlearn.infer.chains.run_chains`. Limits hold for each component.
+    limit
+        Most table cells of variable elimination for one component.
+
+    Examples
+    --------
+    >>> mln = MLN.parse('''
+    ... smokes(person)
+    ... friends(person,person)
+    ... 1.5 friends(x,y) ^ smokes(x) => smokes(y)
+    ... ''')
+    >>> facts = {"friends": [("Anna", "Bob"), ("Bob", "Carl")], "smokes": [("Anna",)]}
+    >>> print(query(mln, Database.from_facts(mln.schema, facts), "smokes"))
+    probability  standard error  atom
+         0.7327          0.0000  smokes(Bob)
+         0.7327          0.0000  smokes(Carl)
+    2 atoms; 1 component by enumeration
+    """
+    names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
+    if not names:
+        raise InputError("no query predicate given", hint="name one, such as smokes")
+    network = ground(mln, database, names, open=open, closed=closed, query_evidence=query_evidence)
+    sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
+    found = components(network)
+    asked = [atoms for atoms in network.atoms if atoms.predicate.name in names]
+    wanted = np.zeros(len(found), np.bool_)
+    for atoms in asked:
+        wanted[found.label[atoms.variable]] = True
+    result = infer(found, method, wanted=wanted, sampling=sampling, limit=limit)
+    unknown = {atoms.predicate.name: atoms for atoms in asked}
+    tables = []
+    for name in names:
+        predicate = database.schema[name]
+        table = _table(network, database, predicate, unknown.get(name), result)
+        tables.append(_with_evidence(table, database) if include_evidence else table)
+    return Answers(tuple(tables), result.components)
+
+
+def _table(
+    network: Network,
+    database: Database,
+    predicate: Predicate,
+    atoms: GroundAtoms | None,
+    result: Inference,
+) -> AnswerTable:
+    """Return the answers for the unknown atoms of a predicate."""
+    domains = tuple(database.domains[kind] for kind in predicate.types)
+    if atoms is None:
+        none = np.empty(0)
+        return AnswerTable(predicate, np.empty((predicate.arity, 0), np.int32), domains, none, none)
+    places = network.unary_starts[atoms.variable] + atoms.value
+    return AnswerTable(
+        predicate, atoms.columns, domains, result.marginals[places], result.standard_error[places]
+    )
+
+
+def _with_evidence(table: AnswerTable, database: Database) -> AnswerTable:
+    """Add the known atoms of the predicate: 1 for those in the database, 0 for all others."""
+    predicate = table.predicate
+    sizes = tuple(database.size(kind) for kind in predicate.types)
+    shape = sizes or (1,)
+    probability, error = np.zeros(shape), np.zeros(shape)
+    for columns, values, errors in (
+        (database.facts(predicate.name), 1.0, 0.0),
+        (table.columns, table.probability, table.standard_error),
+    ):
+        place = tuple(columns) if sizes else np.zeros(columns.shape[1], np.int64)
+        probability[place], error[place] = values, errors
+    columns = np.indices(sizes, np.int32).reshape(len(sizes), -1)
+    return AnswerTable(predicate, columns, table.domains, probability.ravel(), error.ravel())
