@@ -17,6 +17,7 @@ from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import EitherSign, Rule, children
 from mlnlearn.logic.normalize import clauses_of
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.table import html_table, rule_table
 from mlnlearn.syntax import MlnFile, parse_mln, read_mln, write_mln
 
 
@@ -67,6 +68,10 @@ class MLN:
 
     def __str__(self) -> str:
         return write_mln(MlnFile(self.schema, self.rules)).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Show the rules as a table in a notebook, strongest first."""
+        return html_table(rule_table(self.rules))
 
     @property
     def soft(self) -> tuple[Rule, ...]:
