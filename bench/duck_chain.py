@@ -1,18 +1,14 @@
 """Count a chain of three literals over ten million facts on DuckDB, with room and without.
 
-Run as ``python bench/duck_chain.py``. Every measurement is a process of its own, so that its peak
-memory is its own too; the data (which every process holds) is measured alone, for comparison.
+Every measurement is a process of its own, so that its peak memory is its own too; the data (which
+every process holds) is measured alone, for comparison.
 """
 
 from __future__ import annotations
 
-import resource
-import subprocess
-import sys
-import time
-
 import numpy as np
 
+from bench.result import Result, clock, peak_megabytes, run_cases, run_one
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine, Query
@@ -24,7 +20,8 @@ from mlnlearn.logic.schema import Schema
 
 FACTS = 3_333_333
 CONSTANTS = 1_000_000
-RUNS = ("data", "memory", "2GB", "500MB", "100MB")  # the last one must spill
+LIMITS = {"2GB": 2048.0, "500MB": None, "100MB": None}  # within the last one it must spill
+TITLE = "chain of 3 literals over 10 million facts"
 
 
 def chain_stack(facts: int = FACTS, constants: int = CONSTANTS) -> Stack:
@@ -45,40 +42,56 @@ def chain_query(stack: Stack, *group: str) -> Query:
     return Query((r("a", "b"), s("b", "c"), t("c", "d")), tuple(map(Variable, group)))
 
 
-def measure(run: str) -> None:
-    """Answer both queries with one engine and print what it took."""
+def data() -> list[Result]:
+    """Hold the data and nothing else."""
     stack = chain_stack()
-    if run == "data":
-        for predicate in stack.schema.predicates:
-            stack.relation(predicate)
-        print(f"{run:>8}  the data alone{'':24}  peak {_peak_megabytes():6,.0f} MB")
-        return
-    engine: Engine = MemoryEngine(stack) if run == "memory" else DuckEngine(stack, memory_limit=run)
+    for predicate in stack.schema.predicates:
+        stack.relation(predicate)
+    return [Result(f"{TITLE}: peak memory of the data alone", peak_megabytes(), "MB")]
+
+
+def measure(label: str, engine: Engine) -> list[Result]:
+    """Answer both queries with one engine."""
+    results = []
     for group in ((), ("a",)):
-        wall, cpu = time.perf_counter(), time.process_time()
-        table = engine.table(chain_query(stack, *group))
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        label = f"by {','.join(group)}" if group else "total"
-        print(
-            f"{run:>8}  {label:6} {int(table.counts.sum()):>13,} in {len(table):>9,} rows"
-            f"  {cpu:6.2f} CPU s  {wall:6.2f} s  peak {_peak_megabytes():6,.0f} MB"
-        )
-    if isinstance(engine, DuckEngine):
-        engine.close()
+        with clock() as time:
+            table = engine.table(chain_query(engine.stack, *group))
+        how = f"by {group[0]}, {len(table):,} rows" if group else "total"
+        results.append(Result(f"{TITLE}, {label}, {how}", time.cpu, "CPU s"))
+    return [*results, Result(f"{TITLE}, {label}: peak memory", peak_megabytes(), "MB")]
 
 
-def _peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def memory() -> list[Result]:
+    """Count with the memory engine."""
+    return measure("memory engine", MemoryEngine(chain_stack()))
 
 
-def main() -> None:
-    """Run every measurement in a process of its own, or the one named on the command line."""
-    if len(sys.argv) > 1:
-        measure(sys.argv[1])
-        return
-    for run in RUNS:
-        subprocess.run([sys.executable, __file__, run], check=True)
+def duck(limit: str) -> list[Result]:
+    """Count with DuckDB within a memory limit."""
+    with DuckEngine(chain_stack(), memory_limit=limit) as engine:
+        return measure(f"DuckDB within {limit}", engine)
+
+
+CASES = {
+    "data": data,
+    "memory": memory,
+    "2GB": lambda: duck("2GB"),
+    "500MB": lambda: duck("500MB"),
+    "100MB": lambda: duck("100MB"),
+}
+
+
+def main() -> list[Result]:
+    """Run all cases; what DuckDB takes on top of the data has its limit as target."""
+    results = run_cases("bench.duck_chain", CASES)
+    alone = results[0].value
+    return [
+        Result(result.name + " on top of the data", result.value - alone, "MB", LIMITS[limit])
+        if result.unit == "MB" and (limit := result.name.split(": ")[0].split()[-1]) in LIMITS
+        else result
+        for result in results
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    run_one(CASES)

@@ -1,15 +1,14 @@
-"""Time and memory of grounding about a million undecided clauses.
+"""Time and memory of grounding about a million undecided clauses."""
 
-Run as ``python bench/grounding.py``; prints one line a case.
-"""
+from __future__ import annotations
 
-import argparse
-import resource
-import time
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from mlnlearn.data.database import Database
+from bench.result import Result, clock, peak_megabytes, run_cases, run_one
+from mlnlearn.data.database import Columns, Database, Facts
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.infer.ground import ground
 from mlnlearn.logic.atoms import Variable
@@ -22,7 +21,7 @@ FRIENDS, SMOKES, SAYS = (SCHEMA[name] for name in ("friends", "smokes", "says"))
 X, Y, W = Variable("x"), Variable("y"), Variable("w")
 
 
-def database(people, facts=None):
+def database(people: int, facts: Facts | None = None) -> Database:
     """Return a database of so many people, with facts as code arrays."""
     domains = {
         "person": Vocabulary(f"P{i}" for i in range(people)),
@@ -31,13 +30,13 @@ def database(people, facts=None):
     return Database.from_codes(SCHEMA, domains, facts or {})
 
 
-def random_pairs(rng, first, second, count):
+def random_pairs(rng: np.random.Generator, first: int, second: int, count: int) -> Columns:
     """Return distinct random pairs."""
     keys = np.unique(rng.integers(0, first * second, count))
-    return np.stack(np.divmod(keys, second))
+    return np.stack(np.divmod(keys, second)).astype(np.int32)
 
 
-def cases(scale):
+def cases(scale: float) -> Iterator[tuple[str, tuple[Rule, ...], Database, list[str]]]:
     """Yield a name, a model, a database and a query per case."""
     rng = np.random.default_rng(0)
     influence = Rule(Implies(And((FRIENDS("x", "y"), SMOKES("x"))), SMOKES("y")), 1.1)
@@ -57,24 +56,29 @@ def cases(scale):
     yield "a rule per word", (per_word,), database(many, {"says": words}), ["smokes"]
 
 
-def main():
-    """Ground every case once small, to compile, and once at full size."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="multiple of a million clauses")
-    scale = parser.parse_args().scale
-    for _, rules, data, query in cases(0.01):
-        ground(MLN(SCHEMA, rules), data, query)
-    for name, rules, data, query in cases(scale):
-        start = time.process_time()
-        network = ground(MLN(SCHEMA, rules), data, query)
-        seconds = time.process_time() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{name:16} {network.variables:9,} variables {network.clauses:9,} clauses "
-            f"{len(network.literal_variable):10,} literals {network.unary_counts.nnz:9,} unary "
-            f"{seconds:6.2f} CPU s {peak:6.0f} MB peak so far"
-        )
+def measure(chosen: str) -> list[Result]:
+    """Ground a case once small, to compile, and once at full size."""
+    for name, rules, data, query in cases(0.01):
+        if name == chosen:
+            ground(MLN(SCHEMA, rules), data, query)
+    for name, rules, data, query in cases(1.0):
+        if name == chosen:
+            with clock() as time:
+                network = ground(MLN(SCHEMA, rules), data, query)
+    title = f"ground {network.clauses:,} clauses, {network.variables:,} atoms: {chosen}"
+    return [
+        Result(title, time.cpu, "CPU s", 10),
+        Result(f"{title}: peak memory", peak_megabytes(), "MB", 1024),
+    ]
+
+
+CASES = {name: partial(measure, name) for name, *_ in cases(0.0001)}
+
+
+def main() -> list[Result]:
+    """Run all cases."""
+    return run_cases("bench.grounding", CASES)
 
 
 if __name__ == "__main__":
-    main()
+    run_one(CASES)

@@ -1,1 +1,163 @@
-"""Learn Markov logic networks from relational data."""
+"""Learn Markov logic networks from relational data.
+
+    import mlnlearn as ml
+
+    databases = [ml.read_db(f"fold{k}.db", schema="schema.mln") for k in (1, 2, 3)]
+    engine = ml.MemoryEngine(databases)
+    rule = ml.parse_formula("friends(x,y) ^ smokes(x) => smokes(y)", databases[0].schema)
+    ml.true_groundings(engine, rule.formula)
+
+Names are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlnlearn.counting.count import count_by, groundings, true_groundings
+    from mlnlearn.counting.duck import DuckEngine
+    from mlnlearn.counting.flips import flip_counts
+    from mlnlearn.counting.memory import MemoryEngine
+    from mlnlearn.data import synthetic
+    from mlnlearn.data.catalog import (
+        benchmark,
+        benchmark_names,
+        benchmark_path,
+        benchmark_tables,
+    )
+    from mlnlearn.data.database import Database
+    from mlnlearn.data.examples import Examples, positives_and_negatives
+    from mlnlearn.data.load.alchemy import parse_db, read_db
+    from mlnlearn.data.load.facts import facts_from_csv, triples_from_csv
+    from mlnlearn.data.load.files import from_csv, from_parquet
+    from mlnlearn.data.load.frames import from_frames
+    from mlnlearn.data.load.sql import from_sql
+    from mlnlearn.data.load.tables import Keys
+    from mlnlearn.data.profile import profile
+    from mlnlearn.errors import (
+        CountOverflowError,
+        DataWarning,
+        InputError,
+        InputErrors,
+        MemoryLimitError,
+        MlnError,
+    )
+    from mlnlearn.infer.explain import explain
+    from mlnlearn.infer.query import query
+    from mlnlearn.logic.schema import Schema
+    from mlnlearn.model.mln import MLN
+    from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
+    from mlnlearn.syntax.writer import write_mln
+    from mlnlearn.weights.conditional import learn_conditional
+    from mlnlearn.weights.em import learn_em
+    from mlnlearn.weights.generative import learn_pseudolikelihood
+
+    __version__: str
+
+# Where each public name lives; the imports above say the same to type checkers.
+_HOMES = {
+    "mlnlearn.counting.count": ("count_by", "groundings", "true_groundings"),
+    "mlnlearn.counting.duck": ("DuckEngine",),
+    "mlnlearn.counting.flips": ("flip_counts",),
+    "mlnlearn.counting.memory": ("MemoryEngine",),
+    "mlnlearn.data": ("synthetic",),
+    "mlnlearn.data.catalog": (
+        "benchmark",
+        "benchmark_names",
+        "benchmark_path",
+        "benchmark_tables",
+    ),
+    "mlnlearn.data.database": ("Database",),
+    "mlnlearn.data.examples": ("Examples", "positives_and_negatives"),
+    "mlnlearn.data.load.alchemy": ("parse_db", "read_db"),
+    "mlnlearn.data.load.facts": ("facts_from_csv", "triples_from_csv"),
+    "mlnlearn.data.load.files": ("from_csv", "from_parquet"),
+    "mlnlearn.data.load.frames": ("from_frames",),
+    "mlnlearn.data.load.sql": ("from_sql",),
+    "mlnlearn.data.load.tables": ("Keys",),
+    "mlnlearn.data.profile": ("profile",),
+    "mlnlearn.errors": (
+        "CountOverflowError",
+        "DataWarning",
+        "InputError",
+        "InputErrors",
+        "MemoryLimitError",
+        "MlnError",
+    ),
+    "mlnlearn.infer.explain": ("explain",),
+    "mlnlearn.infer.query": ("query",),
+    "mlnlearn.logic.schema": ("Schema",),
+    "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.syntax.mln": ("parse_formula", "parse_mln", "read_mln"),
+    "mlnlearn.syntax.writer": ("write_mln",),
+    "mlnlearn.weights.conditional": ("learn_conditional",),
+    "mlnlearn.weights.em": ("learn_em",),
+    "mlnlearn.weights.generative": ("learn_pseudolikelihood",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "MLN",
+    "CountOverflowError",
+    "DataWarning",
+    "Database",
+    "DuckEngine",
+    "Examples",
+    "InputError",
+    "InputErrors",
+    "Keys",
+    "MemoryEngine",
+    "MemoryLimitError",
+    "MlnError",
+    "Schema",
+    "__version__",
+    "benchmark",
+    "benchmark_names",
+    "benchmark_path",
+    "benchmark_tables",
+    "count_by",
+    "explain",
+    "facts_from_csv",
+    "flip_counts",
+    "from_csv",
+    "from_frames",
+    "from_parquet",
+    "from_sql",
+    "groundings",
+    "learn_conditional",
+    "learn_em",
+    "learn_pseudolikelihood",
+    "parse_db",
+    "parse_formula",
+    "parse_mln",
+    "positives_and_negatives",
+    "profile",
+    "query",
+    "read_db",
+    "read_mln",
+    "synthetic",
+    "triples_from_csv",
+    "true_groundings",
+    "write_mln",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use, and keep it (PEP 562)."""
+    value: Any
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("mlnlearn")
+    elif name in _HOME_OF:
+        home = import_module(_HOME_OF[name])
+        # `synthetic` is a module itself: no attribute of its package until it is imported.
+        value = getattr(home, name, None) or import_module(f"{_HOME_OF[name]}.{name}")
+    else:
+        raise AttributeError(f"module 'mlnlearn' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

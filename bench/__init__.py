@@ -1,0 +1,1 @@
+"""Timings of the library; run them all with ``python -m bench``."""

@@ -1,0 +1,115 @@
+"""``mlnlearn count``: true groundings of a formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+import mlnlearn as ml
+from mlnlearn.cli.inspect import FilesArgument, JsonOption, MappingOption, SchemaOption
+from mlnlearn.cli.show import complain, console, heading, print_json, print_table, share
+from mlnlearn.cli.sources import load
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Constant, Variable
+from mlnlearn.logic.formulas import (
+    EitherSign,
+    Formula,
+    atoms_of,
+    children,
+    free_variables,
+    variable_types,
+)
+
+_SHOWN = 20
+
+Rows = list[tuple[tuple[str, ...], int]]
+
+
+def count(
+    formula: Annotated[str, typer.Argument(help="A formula in the .mln language.")],
+    files: FilesArgument,
+    schema: SchemaOption = None,
+    by: Annotated[
+        str, typer.Option("--by", help="Count for each value of these variables, e.g. x,y.")
+    ] = "",
+    mapping: MappingOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Count the true groundings of a formula, over all databases together.
+
+    With --by, values without a true grounding are left out.
+    """
+    databases = load(files, schema, mapping).databases
+    parsed = ml.parse_formula(formula, databases[0].schema, "formula").formula
+    _refuse_either_sign(parsed)
+    engine = ml.MemoryEngine(databases)
+    groups = _variables(by, parsed)
+    _warn_of_strangers(engine, parsed)
+    total = sum(ml.true_groundings(engine, parsed))
+    possible = sum(ml.groundings(engine, parsed))
+    rows = _rows(engine, parsed, groups) if groups else []
+    if json:
+        listed = [[*names, number] for names, number in rows]
+        print_json({"total": total, "groundings": possible, "by": listed})
+        return
+    out = console()
+    out.print(heading(str(parsed)))
+    percent = f" ({share(total, possible)})" if possible else ""
+    out.print(f"{total:,} of {possible:,} groundings are true{percent}")
+    if groups:
+        out.print()
+        titles = (*map(str, groups), "true groundings")
+        shown = [(*names, f"{number:,}") for names, number in rows[:_SHOWN]]
+        print_table(out, titles, shown, words=range(len(groups)))
+        if len(rows) > _SHOWN:
+            out.print(f"… and {len(rows) - _SHOWN:,} more rows; --json lists all")
+
+
+def _refuse_either_sign(formula: Formula) -> None:
+    if isinstance(formula, EitherSign):
+        raise InputError(
+            f"{formula} stands for two formulas",
+            hint=f"count {formula.atom} and !{formula.atom} one at a time",
+        )
+    for part in children(formula):
+        _refuse_either_sign(part)
+
+
+def _warn_of_strangers(engine: ml.MemoryEngine, formula: Formula) -> None:
+    """Warn of constants that no database has: more likely misspelt than meant."""
+    found = {
+        (str(term), kind): None
+        for atom in atoms_of(formula)
+        for term, kind in zip(atom.terms, atom.predicate.types, strict=True)
+        if isinstance(term, Constant) and engine.stack.code(kind, term.name) < 0
+    }
+    for name, kind in found:
+        complain("warning", f"no database has a {kind} {name}")
+
+
+def _variables(by: str, formula: Formula) -> tuple[Variable, ...]:
+    """Read the names after ``--by``, which must be free variables of the formula."""
+    names = dict.fromkeys(name.strip() for name in by.split(",") if name.strip())
+    free = [str(variable) for variable in free_variables(formula)]
+    foreign = [name for name in names if name not in free]
+    if foreign:
+        there = f"it has {', '.join(free)}" if free else "it has none"
+        what = "no free variable" if len(foreign) == 1 else "no free variables"
+        raise InputError(f"--by: {', '.join(foreign)}: {what} of {formula}", hint=there)
+    return tuple(map(Variable, names))
+
+
+def _rows(engine: ml.MemoryEngine, formula: Formula, by: tuple[Variable, ...]) -> Rows:
+    """Count by constants, over all databases; greatest counts first."""
+    found = ml.count_by(engine, formula, by)
+    types = variable_types(formula)
+    names = [
+        map(engine.stack.vocabularies[types[variable]].names.__getitem__, column.tolist())
+        for variable, column in zip(by, found.columns, strict=True)
+    ]
+    sums: Counter[tuple[str, ...]] = Counter()
+    for row, number in zip(zip(*names, strict=True), found.counts.tolist(), strict=True):
+        sums[row] += number
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))

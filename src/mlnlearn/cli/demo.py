@@ -1,0 +1,127 @@
+"""``mlnlearn demo``: a university made up by known rules, and what counting finds in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+import mlnlearn as ml
+from mlnlearn.cli.inspect import print_profile
+from mlnlearn.cli.show import console, heading, print_table, share
+from mlnlearn.logic.atoms import Variable
+from mlnlearn.logic.formulas import And, Exists, Formula, Implies, free_variables
+
+if TYPE_CHECKING:  # loading the generators can wait until the command runs
+    from mlnlearn.data.synthetic.truth import Synthetic
+
+_STUDENTS, _AREAS, _SEED = 1000, 5, 1
+_HEAD = "advisedBy(s,p)"
+_PAIR = "student(s) ^ professor(p)"
+# Bodies that look plausible, but that nothing was planted for.
+_DECOYS = (
+    "publication(t,p)",
+    "taughtBy(c,p,q)",
+    "inPhase(s,Pre_Quals)",
+    "inPhase(s,Post_Quals)",
+    "yearsInProgram(s,Year_3)",
+    "hasPosition(p,Faculty_adjunct)",
+    "hasPosition(p,Faculty_emeritus)",
+)
+
+
+@dataclass(frozen=True)
+class RankedRule:
+    """A rule with what counting says of it.
+
+    Attributes
+    ----------
+    body
+        The condition, as it is written.
+    planted
+        Whether the data were made with it.
+    pairs, advised
+        For how many pairs of student and professor it holds; how many of them are true.
+    lift
+        How much more often they are true than pairs are at large.
+    """
+
+    body: str
+    planted: bool
+    pairs: int
+    advised: int
+    lift: float
+
+
+def demo() -> None:
+    """Make up a university by known rules, look into it, and find the rules again."""
+    started = time.perf_counter()
+    out = console()
+    made = ml.synthetic.university(_STUDENTS, areas=_AREAS, rng=_SEED)
+    out.print(heading(f"1. A university of {_AREAS} areas, made up by known rules"), end="\n\n")
+    print_profile(out, ml.profile(made.databases), made.schema)
+    ranked = rank_rules(made)
+    out.print(heading(f"2. Who advises whom? Conditions for {_HEAD}, by lift"), end="\n\n")
+    _print_ranking(out, ranked)
+    out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
+
+
+def rank_rules(made: Synthetic) -> list[RankedRule]:
+    """Count planted and other conditions for advising, and sort them by lift."""
+    engine = ml.MemoryEngine(made.databases)
+    head = ml.parse_formula(_HEAD, made.schema).formula
+    pair = ml.parse_formula(_PAIR, made.schema).formula
+
+    def count(*parts: Formula) -> int:
+        return sum(ml.true_groundings(engine, And(parts)))
+
+    rate = count(pair, head) / count(pair)
+    ranked = []
+    for body, planted in _conditions(made):
+        held = _some(body, head)
+        pairs, advised = count(held, pair), count(held, pair, head)
+        lift = advised / pairs / rate if pairs else 0.0
+        ranked.append(RankedRule(str(body), planted, pairs, advised, lift))
+    return sorted(ranked, key=lambda rule: -rule.lift)
+
+
+def _conditions(made: Synthetic) -> Iterator[tuple[Formula, bool]]:
+    for rule in made.rules:
+        match rule.formula:
+            case Implies(Exists(), _):
+                continue  # its body without the quantifier is planted too
+            case Implies(body, _) if not rule.hard:
+                yield body, True
+    for text in _DECOYS:
+        yield ml.parse_formula(text, made.schema).formula, False
+
+
+def _some(body: Formula, head: Formula) -> Formula:
+    """Bind the variables that are not in the head, so that pairs are counted, not groundings."""
+    shared = free_variables(head)
+    inner: tuple[Variable, ...] = tuple(v for v in free_variables(body) if v not in shared)
+    return Exists(inner, body) if inner else body
+
+
+def _print_ranking(out: Console, ranked: list[RankedRule]) -> None:
+    rows = [
+        (
+            rule.body,
+            "*" if rule.planted else "",
+            f"{rule.pairs:,}",
+            f"{rule.advised:,}",
+            share(rule.advised, rule.pairs),
+            f"{rule.lift:.2f}",
+        )
+        for rule in ranked
+    ]
+    print_table(out, ("Condition", "", "pairs", "advised", "confidence", "lift"), rows)
+    planted = [rule.planted for rule in ranked]
+    top = planted.index(False)
+    out.print(
+        f"\n* planted when the data were made: {sum(planted)} of {len(ranked)} conditions. "
+        f"The first {top} of the list are all planted."
+    )

@@ -1,0 +1,147 @@
+"""``mlnlearn inspect``: what is in the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+import mlnlearn as ml
+from mlnlearn.cli.show import (
+    complain,
+    console,
+    heading,
+    print_json,
+    print_table,
+    share,
+    spread,
+)
+from mlnlearn.cli.sources import load
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.schema import Schema
+
+if TYPE_CHECKING:  # loading NumPy can wait until the command runs
+    from mlnlearn.data.database import Database
+    from mlnlearn.data.profile import DatabaseProfile, Profile
+
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Alchemy .db files (also gzip), SQLite or DuckDB files, CSV or Parquet files, "
+        "or folders of those.",
+        show_default=False,
+    ),
+]
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="Declarations: an .mln file for .db files (without it, schema.mln beside the file), "
+        "an .sql file with CREATE TABLE statements for CSV and Parquet.",
+        show_default=False,
+    ),
+]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping", help="Changes to how tables become predicates (TOML).", show_default=False
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+
+
+def inspect(
+    files: FilesArgument,
+    schema: SchemaOption = None,
+    mapping: MappingOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show types, predicates, sizes and regularities of databases."""
+    sources = load(files, schema, mapping)
+    groups: dict[tuple[Predicate, ...], list[Database]] = {}
+    for database in sources.databases:
+        groups.setdefault(database.schema.predicates, []).append(database)
+    profiles = [ml.profile(group) for group in groups.values()]
+    for found in profiles:
+        for warning in found.warnings:
+            complain("warning", warning)
+    if json:
+        by_name = {one.name: one for found in profiles for one in found.databases}
+        print_json({"databases": [_as_json(file, by_name[file]) for file in sources.files]})
+        return
+    out = console()
+    for found, group in zip(profiles, groups.values(), strict=True):
+        print_profile(out, found, group[0].schema)
+    for text in dict.fromkeys(map(str, sources.mappings)):
+        out.print(heading("How the tables were read (change it with --mapping FILE)"))
+        out.print(f"\n{text}\n", markup=False, soft_wrap=True)
+
+
+def _as_json(file: str, sizes: DatabaseProfile) -> dict[str, object]:
+    return {
+        "file": file,
+        "true_atoms": sizes.true_atoms,
+        "constants": dict(sizes.constants),
+        "ground_atoms": sizes.ground_atoms,
+        "predicates": dict(sizes.predicates),
+    }
+
+
+def print_profile(out: Console, found: Profile, schema: Schema) -> None:
+    """Print the tables of one schema: databases, types, predicates."""
+    sizes = found.databases
+    rows = [
+        (
+            one.name,
+            f"{sum(one.constants.values()):,}",
+            f"{one.true_atoms:,}",
+            f"{one.ground_atoms:,}",
+            share(one.true_atoms, one.ground_atoms),
+        )
+        for one in sizes
+    ]
+    print_table(out, ("Database", "constants", "true atoms", "possible", "share"), rows)
+    out.print()
+    title = "constants" if len(sizes) == 1 else "constants a database"
+    types = [(kind, spread([one.constants[kind] for one in sizes])) for kind in schema.types]
+    print_table(out, ("Type", title), types)
+    out.print()
+    predicates = [_predicate_row(predicate, found, schema) for predicate in schema.predicates]
+    titles = ("Predicate", "true", "possible", "share", "found")
+    print_table(out, titles, predicates, words=(0, 4))
+    out.print()
+
+
+def _predicate_row(predicate: Predicate, found: Profile, schema: Schema) -> Sequence[str]:
+    true = sum(one.predicates[predicate.name] for one in found.databases)
+    possible = sum(
+        math.prod(one.constants[kind] for kind in predicate.types) for one in found.databases
+    )
+    return (
+        schema.declaration(predicate.name),
+        f"{true:,}",
+        f"{possible:,}",
+        share(true, possible),
+        ", ".join(_regularities(predicate, found)),
+    )
+
+
+def _regularities(predicate: Predicate, found: Profile) -> list[str]:
+    relations = {
+        "identity only": found.identity,
+        "symmetric": found.symmetric,
+        "reflexive": found.reflexive,
+        "irreflexive": found.irreflexive,
+    }
+    words = [word for word, names in relations.items() if predicate.name in names]
+    for label, places in (("exactly", found.exactly_one), ("at most", found.at_most_one)):
+        for item in places:
+            if item.predicate == predicate:
+                kind = predicate.types[item.place]
+                again = predicate.types.count(kind) > 1
+                words.append(f"{label} 1 {kind}" + (f" (place {item.place + 1})" if again else ""))
+    return words

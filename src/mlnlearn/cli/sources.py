@@ -1,0 +1,140 @@
+"""Files named on the command line become databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mlnlearn as ml
+from mlnlearn.cli.show import complain
+from mlnlearn.errors import InputError, InputErrors, Location
+
+if TYPE_CHECKING:  # loading the readers can wait until a command runs
+    from mlnlearn.data.database import Database
+    from mlnlearn.data.load.build import Loaded
+    from mlnlearn.data.load.mapping import Mapping
+
+_SCHEMA = "schema.mln"
+_TABLES = (".csv", ".parquet")
+
+
+@dataclass
+class Sources:
+    """The databases of a command, each with the file that it came from.
+
+    Attributes
+    ----------
+    files
+        The files, as the user named them.
+    databases
+        One database a file; table files (CSV, Parquet) given together make one database.
+    mappings
+        How tables were read, for each source of tables.
+    """
+
+    files: list[str] = field(default_factory=list)
+    databases: list[Database] = field(default_factory=list)
+    mappings: list[Mapping] = field(default_factory=list)
+
+
+def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None) -> Sources:
+    """Read all files, collecting what is wrong with any of them.
+
+    Alchemy's ``.db`` text needs a schema: the one given, else `schema.mln` beside the file. SQLite
+    and DuckDB files, CSV and Parquet files, and folders of those bring their own; for CSV and
+    Parquet a `schema` ending in ``.sql`` declares the keys.
+    """
+    loader = _Loader(schema, mapping)
+    for suffix in _TABLES:
+        files = [path for path in paths if path.suffix.lower() == suffix and path.is_file()]
+        if files:
+            loader.attempt(lambda files=files: loader.tables(files))  # type: ignore[misc]
+            paths = [path for path in paths if path not in files]
+    for path in paths:
+        loader.attempt(lambda path=path: loader.one(path))  # type: ignore[misc]
+    if loader.problems:
+        raise InputErrors(loader.problems)
+    return loader.found
+
+
+class _Loader:
+    def __init__(self, schema: Path | None, mapping: Path | None) -> None:
+        self.schema = schema
+        self.mapping = mapping
+        self.found = Sources()
+        self.problems: list[InputError] = []
+        self._schemas: dict[Path, ml.Schema] = {}
+
+    def attempt(self, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except InputErrors as errors:
+            self.problems += errors.problems
+        except InputError as error:
+            self.problems.append(error)
+
+    def one(self, path: Path) -> None:
+        if path.is_dir():
+            self.tables(path)
+        elif _is_sql(path):
+            self._add(str(path), ml.from_sql(path, mapping=self.mapping, name=str(path)))
+        else:
+            schema = self._schema_for(path)
+            database = ml.read_db(path, schema=schema, name=str(path))
+            self.found.files.append(str(path))
+            self.found.databases.append(database)
+
+    def tables(self, source: Path | list[Path]) -> None:
+        """Read a folder of table files, or the given ones, as one database."""
+        files = source if isinstance(source, list) else sorted(source.iterdir())
+        label = ", ".join(map(str, files)) if isinstance(source, list) else str(source)
+        kinds = [s for s in _TABLES if any(f.suffix.lower() == s for f in files)]
+        if len(kinds) != 1:
+            what = "both CSV and Parquet files" if kinds else "no CSV or Parquet files"
+            raise InputError(f"the folder has {what}", Location(label))
+        read = ml.from_csv if kinds == [".csv"] else ml.from_parquet
+        named = {file.stem: file for file in files if file.suffix.lower() == kinds[0]}
+        self._add(label, read(named, ddl=self._ddl(), mapping=self.mapping, name=label))
+
+    def _add(self, label: str, loaded: Loaded) -> None:
+        self.found.files.append(label)
+        self.found.databases.append(loaded.database)
+        self.found.mappings.append(loaded.mapping)
+
+    def _ddl(self) -> Path | None:
+        if self.schema is None or self.schema.suffix.lower() == ".sql":
+            return self.schema
+        raise InputError(
+            f"{self.schema} is no schema for tables",
+            hint="give CREATE TABLE statements in a file that ends in .sql",
+        )
+
+    def _schema_for(self, path: Path) -> ml.Schema:
+        chosen = self.schema
+        if chosen is None:
+            if not path.is_file():
+                raise InputError("no such file", Location(str(path)))
+            chosen = path.parent / _SCHEMA
+            if not chosen.is_file():
+                raise InputError(
+                    f"which predicates are declared? There is no {_SCHEMA} beside the file",
+                    Location(str(path)),
+                    hint="name the file with the declarations: --schema FILE.mln",
+                )
+            if chosen not in self._schemas:
+                complain("note", f"declarations from {chosen}")
+        if chosen not in self._schemas:
+            self._schemas[chosen] = ml.read_mln(chosen).schema
+        return self._schemas[chosen]
+
+
+def _is_sql(path: Path) -> bool:
+    """Tell SQLite and DuckDB files, which also like to end in ``.db``, by their first bytes."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except OSError:
+        return False
+    return magic.startswith(b"SQLite format 3") or magic[8:12] == b"DUCK"

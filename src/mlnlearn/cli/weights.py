@@ -1,0 +1,126 @@
+"""``mlnlearn weights``: learn the weights of given rules."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+import mlnlearn as ml
+from mlnlearn.cli.inspect import JsonOption
+from mlnlearn.cli.options import DatabasesOption, ModelOption, MoreArgument, SeedOption, names
+from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.errors import InputError
+
+if TYPE_CHECKING:  # loading the learners can wait until the command runs
+    from collections.abc import Sequence
+
+    from mlnlearn.data.database import Database
+    from mlnlearn.model.mln import MLN
+    from mlnlearn.weights.result import LearnedWeights
+
+Method = Literal["wpll", "pll", "conditional", "em"]
+
+
+def weights(
+    model: ModelOption,
+    db: DatabasesOption,
+    more: MoreArgument = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="wpll, pll: (weighted) pseudo-likelihood; conditional: likelihood of the query "
+            "predicates given the others; em: pseudo-likelihood with unknown atoms filled in."
+        ),
+    ] = "wpll",
+    query: Annotated[
+        str, typer.Option(help="Predicates to predict, with commas; the others are evidence.")
+    ] = "",
+    sigma: Annotated[
+        float | None,
+        typer.Option(
+            help="Standard deviation of the prior; 100, and 2 for conditional.",
+            show_default=False,
+            min=1e-6,
+        ),
+    ] = None,
+    l1: Annotated[float, typer.Option(help="Weight of an additional L1 penalty.", min=0.0)] = 0.0,
+    units: Annotated[
+        bool, typer.Option(help="Add a unit clause for predicates that have none.")
+    ] = True,
+    seed: SeedOption = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the model here.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Learn the weights of the rules in a model from databases."""
+    mln = ml.MLN.read(model)
+    databases = [ml.read_db(path, schema=mln.schema, name=str(path)) for path in db + (more or [])]
+    targets = names(query, "--query")
+    for name in targets:
+        mln.schema[name]
+    started = time.process_time()
+    learned = _learn(mln, databases, method, targets, sigma, l1, units, seed)
+    seconds = time.process_time() - started
+    if out is not None:
+        learned.mln.save(out)
+    if json:
+        _print_json(learned, seconds)
+        return
+    screen = console()
+    screen.print(heading(f"{len(learned.mln.rules)} rules"))
+    rows = [
+        (str(rule.formula), "always" if rule.hard else f"{rule.weight:.4f}")
+        for rule in learned.mln.rules
+    ]
+    print_table(screen, ("rule", "weight"), rows)
+    value = "" if math.isnan(learned.objective) else f"objective {learned.objective:.4f} after "
+    screen.print(f"\n{value}{learned.iterations} iterations, {seconds:.2f} CPU seconds")
+    if out is not None:
+        screen.print(f"written to {out}")
+
+
+def _learn(
+    mln: MLN,
+    databases: Sequence[Database],
+    method: Method,
+    query: tuple[str, ...],
+    sigma: float | None,
+    l1: float,
+    units: bool,
+    seed: int,
+) -> LearnedWeights:
+    if method == "conditional":
+        return ml.learn_conditional(
+            mln, databases, query, sigma=sigma or 2.0, l1=l1, units=units, seed=seed
+        )
+    if method == "em":
+        if l1 or query:
+            raise InputError("--method em takes neither --l1 nor --query")
+        return ml.learn_em(mln, databases, sigma=sigma or 100.0, units=units, seed=seed)
+    return ml.learn_pseudolikelihood(
+        mln,
+        databases,
+        weighted=method == "wpll",
+        query=query,
+        sigma=sigma or 100.0,
+        l1=l1,
+        units=units,
+    )
+
+
+def _print_json(learned: LearnedWeights, seconds: float) -> None:
+    objective = None if math.isnan(learned.objective) else learned.objective
+    rules = [{"formula": str(rule.formula), "weight": rule.weight} for rule in learned.mln.rules]
+    print_json(
+        {
+            "objective": objective,
+            "iterations": learned.iterations,
+            "cpu_seconds": seconds,
+            "rules": rules,
+        }
+    )

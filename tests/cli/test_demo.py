@@ -1,0 +1,51 @@
+"""The demonstration finds again what was planted."""
+
+import sys
+
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.cli.demo import rank_rules
+from mlnlearn.cli.main import run
+
+
+def test_planted_rules_come_out_on_top():
+    ranked = rank_rules(ml.synthetic.university(1000, areas=5, rng=1))
+    assert [rule.planted for rule in ranked] == [True] * 4 + [False] * 7
+    assert [rule.body for rule in ranked[:2]] == [
+        "publication(t,s) ^ publication(t,p)",
+        "ta(c,s,q) ^ taughtBy(c,p,q)",
+    ]
+
+
+def test_ranking_counts_pairs():
+    made = ml.synthetic.university(20, areas=2, rng=3)
+    pairs, advised, everyone, true = set(), set(), 0, 0
+    for area, database in enumerate(made.databases):
+        students = {name for (name,) in database.rows("student")}
+        professors = {name for (name,) in database.rows("professor")}
+        papers = list(database.rows("publication"))
+        for title, one in papers:
+            for other_title, other in papers:
+                if title == other_title and one in students and other in professors:
+                    pairs.add((area, one, other))
+        advised |= {(area, *pair) for pair in database.rows("advisedBy")}
+        everyone += len(students) * len(professors)
+        true += database.count("advisedBy")
+    [rule] = [r for r in rank_rules(made) if r.body == "publication(t,s) ^ publication(t,p)"]
+    assert (rule.pairs, rule.advised) == (len(pairs), len(pairs & advised))
+    assert rule.lift == pytest.approx(len(pairs & advised) / len(pairs) / (true / everyone))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_demo_runs(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo"])
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert stop.value.code == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= columns
+    assert "publication(t,s) ^ publication(t,p)  *" in out
+    assert "The first 4 of the list are all planted." in out.replace(" \n", " ").replace("\n", " ")

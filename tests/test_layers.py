@@ -1,0 +1,145 @@
+"""Imports go down the floors only: checked on the source text of every module."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import mlnlearn
+
+SOURCE = Path(mlnlearn.__file__).parent
+
+# From the ground up; packages of one floor may know each other, though not in a circle. A module
+# at the top of the package (errors, files) is on the ground floor; the package's own face may look
+# anywhere, and only the command line may look at it.
+FLOORS = (
+    ("",),
+    ("logic",),
+    ("syntax",),
+    ("data",),
+    ("counting",),
+    ("model",),
+    ("infer", "lifted"),
+    ("weights",),
+    ("structure",),
+    ("evaluate",),
+    ("sklearn", "parallel", "cli"),
+)
+LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+FACE = "mlnlearn"
+
+
+def room_of(parts):
+    """The package that an imported module is in: '' for modules at the top."""
+    if len(parts) > 1 or (parts and parts[0] in LEVEL):
+        return parts[0]
+    return "" if parts and (SOURCE / f"{parts[0]}.py").is_file() else FACE
+
+
+def imported_modules(tree, parts, is_package):
+    """Yield the parts of every module of mlnlearn that a module imports, wherever it does so."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            here = ["mlnlearn", *parts] if is_package else ["mlnlearn", *parts][:-1]
+            base = here[: len(here) - node.level + 1]
+            names = [".".join([*base, node.module] if node.module else base)]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module]
+            if node.module == "mlnlearn":
+                names = [f"mlnlearn.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "mlnlearn":
+                yield tuple(rest)
+
+
+def package_imports(sources):
+    """Yield (path, package, imported package, imported module) for imports between packages."""
+    for path, text in sources.items():
+        parts = Path(path).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        parts = parts[:-1] if is_package else parts
+        own = parts[0] if len(parts) > 1 or is_package else ""
+        for target in imported_modules(ast.parse(text), parts, is_package):
+            if room_of(target) != own:
+                yield path, own, room_of(target), ".".join(("mlnlearn", *target))
+
+
+def violations(sources):
+    """Say which imports do not go down; `sources` maps paths in the package to source text."""
+    sources = {path: text for path, text in sources.items() if path != "__init__.py"}
+    packages = {Path(path).parts[0] for path in sources if len(Path(path).parts) > 1}
+    found = [f"the package {name!r} is on no floor" for name in sorted(packages - set(LEVEL))]
+    graph = {}
+    for path, own, other, module in package_imports(sources):
+        graph.setdefault(own, set()).add(other)
+        known_face = other == FACE and own == "cli"
+        if not known_face and LEVEL.get(other, len(FLOORS)) > LEVEL.get(own, len(FLOORS)):
+            found.append(f"{path} imports {module}")
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found.append(f"packages in a circle: {error.args[1]}")
+    return found
+
+
+def read_sources():
+    return {
+        str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8")
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+def test_imports_go_down_only():
+    assert violations(read_sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("logic/atoms.py", "from mlnlearn.syntax.mln import parse_mln"),
+        ("logic/atoms.py", "import mlnlearn.data.database"),
+        ("logic/atoms.py", "from mlnlearn import data"),
+        ("logic/atoms.py", "import mlnlearn"),
+        ("logic/atoms.py", "from ..syntax import mln"),
+        ("logic/__init__.py", "from ..syntax import mln"),
+        ("errors.py", "from .logic.atoms import Atom"),
+        ("data/load/sql.py", "from ...counting import memory"),
+        ("data/load/sql.py", "def f():\n    from mlnlearn.counting.memory import MemoryEngine"),
+        ("infer/exact.py", "from mlnlearn.weights.optimize import fit"),
+        ("model/mln.py", "from mlnlearn import MemoryEngine"),
+        ("evaluate/report.py", "if TYPE_CHECKING:\n    import mlnlearn.cli.show"),
+        ("nowhere/thing.py", "import numpy"),
+        ("cli/app.py", "from mlnlearn.nowhere.thing import Thing"),
+    ],
+)
+def test_a_planted_violation_is_found(path, text):
+    assert len(violations({path: text})) == 1
+
+
+def test_a_circle_on_one_floor_is_found():
+    one = {"infer/exact.py": "from mlnlearn.lifted.plan import plan"}
+    other = {"lifted/plan.py": "from mlnlearn.infer.exact import exact"}
+    assert violations(one) == violations(other) == []
+    [found] = violations(one | other)
+    assert found.startswith("packages in a circle")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("syntax/mln.py", "from mlnlearn.logic.atoms import Atom\nfrom mlnlearn.errors import X"),
+        ("data/load/sql.py", "from .build import Loaded\nfrom ..database import Database"),
+        ("data/load/sql.py", "from ...syntax import mln"),
+        ("cli/app.py", "import mlnlearn as ml\nfrom mlnlearn.structure.beam import Beam"),
+        ("__init__.py", "from mlnlearn.cli import app"),
+        ("logic/atoms.py", "import numpy, os.path\nfrom mlnlearn import errors"),
+    ],
+)
+def test_what_goes_down_is_allowed(path, text):
+    assert violations({path: text}) == []
