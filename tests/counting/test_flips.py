@@ -12,7 +12,7 @@ from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.logic.formulas import Exists, Iff, Implies, Not, Or
+from mlnlearn.logic.formulas import And, Exists, Iff, Implies, Not, Or
 from mlnlearn.logic.schema import Schema
 from worlds import random_clause, random_database_list, random_schema
 
@@ -86,6 +86,42 @@ def test_exclusive_blocks_equal_brute_force(seed):
                 ).items()
             }
             assert all_flips(engine, formula, predicate, exclusive) == expected, str(formula)
+
+
+def test_products_equal_tables(monkeypatch):
+    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", -1)
+    rng = np.random.default_rng(10)
+    products = 0
+    for _ in range(150):
+        schema = random_schema(rng)
+        databases = random_database_list(rng, schema, most=2)
+        engine = MemoryEngine(databases)
+        formula = random_clause(rng, schema, variables=2, most=3).formula
+        expected = {
+            (number, *atom): count
+            for number, database in enumerate(databases)
+            for atom, count in brute_flips(database, formula).items()
+        }
+        found = {}
+        for predicate in schema.predicates:
+            products += len(flip_counts(engine, formula, predicate).products)
+            found |= all_flips(engine, formula, predicate)
+        assert found == expected, str(formula)
+    assert products > 20
+
+
+def test_unlinked_arguments_stay_a_product():
+    schema = Schema.of("student(t)", "professor(t)", "advisedBy(t,t)")
+    names = [f"C{i}" for i in range(4000)]
+    facts = {"student": [(n,) for n in names[:3000]], "professor": [(n,) for n in names[3000:]]}
+    engine = MemoryEngine([Database.from_facts(schema, facts, domains={"t": names})])
+    student, professor, advised = schema.predicates
+    formula = Implies(And((student("x"), professor("y"))), advised("x", "y"))
+    flips = flip_counts(engine, formula, advised)
+    assert flips.tables == ()
+    assert [len(f) for product in flips.products for f in product.factors] == [3000, 1000]
+    pairs = [np.array([0, 3500, 0]), np.array([3500, 0, 1])]
+    assert flips.at(engine.stack, np.zeros(3, np.int64), pairs).tolist() == [1, 0, 0]
 
 
 def test_formulas_that_are_not_clauses():

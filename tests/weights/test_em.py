@@ -19,7 +19,9 @@ smokes(x) => cancer(x)
 @pytest.fixture(scope="module")
 def town():
     mln = MLN.parse(TEXT)
-    full = smokers(300, rng=5, cancer=(-2.0, 3.5, 0.0)).databases[0].restricted(["smokes", "cancer"])
+    full = (
+        smokers(300, rng=5, cancer=(-2.0, 3.5, 0.0)).databases[0].restricted(["smokes", "cancer"])
+    )
     facts = {p.name: list(full.rows(p.name)) for p in mln.schema.predicates}
     return mln, Database.from_facts(mln.schema, facts, domains=full.domains)
 

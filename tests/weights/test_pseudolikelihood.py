@@ -68,7 +68,9 @@ def brute_pll(databases, formulas, weights, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["pll", "wpll"])
 @pytest.mark.parametrize("blocks", [False, True], ids=["atoms", "blocks"])
-def test_value_and_gradient_equal_brute_force(weighted, blocks):
+@pytest.mark.parametrize("listed", [1 << 20, -1], ids=["tables", "products"])
+def test_value_and_gradient_equal_brute_force(weighted, blocks, listed, monkeypatch):
+    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", listed)
     rng = np.random.default_rng([6, weighted, blocks])
     for _ in range(40):
         schema = random_schema(rng, arity=2)
@@ -90,7 +92,9 @@ def test_value_and_gradient_equal_brute_force(weighted, blocks):
             assert gradient[place] == pytest.approx(slope, abs=1e-6, rel=1e-6)
 
 
-def test_three_places_are_compressed_exactly():
+@pytest.mark.parametrize("listed", [1 << 20, -1], ids=["tables", "products"])
+def test_three_places_are_compressed_exactly(listed, monkeypatch):
+    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", listed)
     rng = np.random.default_rng(7)
     for _ in range(25):
         schema = Schema.of("r(a,b,a)", "s(a,b)", "t(b)")
@@ -98,8 +102,9 @@ def test_three_places_are_compressed_exactly():
         formulas = (
             MLN.parse(f"{schema}\nr(x,y,z) v !s(x,y) v s(z,y)").rules[0].formula,
             MLN.parse(f"{schema}\nr(x,y,x) v t(y)").rules[0].formula,
+            MLN.parse(f"{schema}\nr(x,y,z) v !t(y) v !s(x,w) v !s(z,w2)").rules[0].formula,
         )
-        weights = rng.normal(size=2)
+        weights = rng.normal(size=3)
         objective = PseudoLikelihood(MemoryEngine(databases), formulas, weighted=False)
         expected = brute_pll(databases, formulas, weights, weighted=False)
         assert objective(weights)[0] == pytest.approx(expected, abs=1e-9)

@@ -19,10 +19,10 @@ the block of ``a``, and the same sum gives the change from "no value" to "the va
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,12 +37,15 @@ from mlnlearn.counting.arrays import (
 )
 from mlnlearn.counting.count import domain_multiples, prepared
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom, strip_forall
-from mlnlearn.counting.query import Engine, Query
+from mlnlearn.counting.query import CountTable, Engine, Query
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import Exists, Forall, Formula, atoms_of, children
 from mlnlearn.logic.substitute import solve_equalities, substitute
+
+# Counts of unlinked arguments are listed as a table up to so many rows, else kept as a product.
+_LISTED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,17 @@ class FlipTable:
 
 
 @dataclass(frozen=True, slots=True)
+class FlipProduct:
+    """Values to add that are products: one factor for each of several disjoint sets of places.
+
+    This is the form of counts that would be dense as a table, such as those of
+    ``student(x) ^ professor(y) => advisedBy(x,y)``.
+    """
+
+    factors: tuple[FlipTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Flips:
     """Flip counts of one formula for all ground atoms of one predicate.
 
@@ -69,26 +83,41 @@ class Flips:
     constant
         Per database, the flip count of an atom that no table lists.
     tables
-        Sparse additions, one table for each set of argument places, rows distinct.
+        Sparse additions, one table for each set of argument places, rows distinct and in order.
+    products
+        Further additions in product form, where their tables would be large.
     """
 
     predicate: Predicate
     constant: Ints
     tables: tuple[FlipTable, ...]
+    products: tuple[FlipProduct, ...] = ()
 
     def at(self, stack: Stack, database: AnyInts, columns: Sequence[AnyInts]) -> Ints:
         """Return the flip counts of the given ground atoms."""
         result = self.constant[database]
         for table in self.tables:
-            types = [self.predicate.types[place] for place in table.places]
-            wanted, keys = common_keys(
-                [database, *(columns[place] for place in table.places)],
-                [table.database, *table.columns],
-                stack.key_sizes(types),
-            )
-            rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            result = result + np.where(keys[rows] == wanted, table.values[rows], 0)
+            result = result + self.lookup(stack, table, database, columns)
+        for product in self.products:
+            value = np.ones(len(result), np.int64)
+            for factor in product.factors:
+                value = times(value, self.lookup(stack, factor, database, columns))
+            result = result + value
         return result
+
+    def lookup(
+        self, stack: Stack, table: FlipTable, database: AnyInts, columns: Sequence[AnyInts]
+    ) -> Ints:
+        """Return what one table has for the given ground atoms, zero where it has nothing."""
+        if not len(table):
+            return np.zeros(len(database), np.int64)
+        wanted, keys = common_keys(
+            [database, *(columns[place] for place in table.places)],
+            [table.database, *table.columns],
+            stack.key_sizes(self.predicate.types[place] for place in table.places),
+        )
+        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[rows] == wanted, table.values[rows], 0)
 
 
 def flip_counts(
@@ -128,10 +157,14 @@ def flip_counts(
             hint="ground the quantifier first, or use a formula without it",
         )
     form = prepared(engine, formula)
-    parts: dict[tuple[int, ...], list[_Part]] = defaultdict(list)
+    parts: dict[tuple[int, ...], list[FlipTable]] = defaultdict(list)
+    products = []
     for summand in form.summands:
         for part in _summand_parts(engine, form, summand, predicate, exclusive):
-            parts[part.places].append(part)
+            if isinstance(part, FlipProduct):
+                products.append(part)
+            else:
+                parts[part.places].append(part)
     constant = np.zeros(len(engine.stack), np.int64)
     tables = []
     for places, found in sorted(parts.items()):
@@ -147,7 +180,7 @@ def flip_counts(
         if len(keep):
             kept = tuple(column[keep] for column in codes)
             tables.append(FlipTable(places, numbers[keep], kept, sums[keep]))
-    return Flips(predicate, constant, tuple(tables))
+    return Flips(predicate, constant, tuple(tables), tuple(products))
 
 
 def _quantified_atoms(formula: Formula) -> Iterator[Atom]:
@@ -159,21 +192,13 @@ def _quantified_atoms(formula: Formula) -> Iterator[Atom]:
             yield from _quantified_atoms(part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    places: tuple[int, ...]
-    database: Codes
-    columns: tuple[Codes, ...]
-    values: Ints
-
-
 def _summand_parts(
     engine: Engine,
     form: Prepared,
     summand: Summand,
     predicate: Predicate,
     exclusive: tuple[int, ...],
-) -> Iterator[_Part]:
+) -> Iterator[FlipTable | FlipProduct]:
     cases: dict[tuple[Atom, frozenset[Atom]], tuple[int, dict[Variable, str]]] = {}
     for same, inside in _coincidences(summand.atoms, predicate):
         unifier = _unify_with(same, inside, exclusive)
@@ -200,7 +225,7 @@ def _coincidences(
 ) -> Iterator[tuple[list[Atom], list[Atom]]]:
     """Yield the pairs (S, R) of disjoint sets of atoms of the predicate, S not empty."""
     occurrences = [atom for atom in atoms if atom.predicate == predicate]
-    for roles in product((0, 1, 2), repeat=len(occurrences)):
+    for roles in itertools.product((0, 1, 2), repeat=len(occurrences)):
         same = [atom for atom, role in zip(occurrences, roles, strict=True) if role == 1]
         if same:
             yield same, [atom for atom, role in zip(occurrences, roles, strict=True) if role == 2]
@@ -231,7 +256,7 @@ def _part(
     rest: list[Atom],
     types: dict[Variable, str],
     coefficient: int,
-) -> _Part:
+) -> FlipTable | FlipProduct:
     """Count the groundings of `rest` by the arguments of the flipped atom."""
     stack = engine.stack
     used = {term for atom in rest for term in atom.terms}
@@ -245,17 +270,70 @@ def _part(
         if isinstance(term, Constant)
     ]
     used |= repeated
+    free = [kind for variable, kind in types.items() if variable not in used | set(shape)]
+    multiples = domain_multiples(engine, free)
+    atoms = [*rest, *members]
+    product = _product(engine, pattern, atoms, multiples * coefficient)
+    if product is not None:
+        return product
     group = tuple(dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used))
-    table = engine.table(Query((*rest, *members), group))
+    table = engine.table(Query(tuple(atoms), group))
+    return _keyed(
+        stack, pattern, table, times(multiples[table.database], table.counts) * coefficient
+    )
+
+
+def _keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> FlipTable:
+    """Turn counts by variables into counts by the places where these stand, constants included."""
     places, columns = [], []
-    for place, (term, kind) in enumerate(zip(shape, pattern.predicate.types, strict=True)):
+    for place, (term, kind) in enumerate(zip(pattern.terms, pattern.predicate.types, strict=True)):
         if isinstance(term, Constant):
             columns.append(np.full(len(table), stack.code(kind, term.name), np.int32))
-        elif term in used:
+        elif term in table.variables:
             columns.append(table.column(term))
         else:
             continue
         places.append(place)
-    free = [kind for variable, kind in types.items() if variable not in used | set(shape)]
-    values = times(table.counts, domain_multiples(engine, free)[table.database]) * coefficient
-    return _Part(tuple(places), table.database, tuple(columns), values)
+    return FlipTable(tuple(places), table.database, tuple(columns), values)
+
+
+def _product(
+    engine: Engine, pattern: Atom, atoms: list[Atom], multiples: Ints
+) -> FlipProduct | None:
+    """Return the counts in product form where that pays: unlinked arguments, many rows."""
+    if any(isinstance(term, Constant) for term in pattern.terms):
+        return None
+    tables = []
+    scale = multiples
+    for linked in _linked(atoms):
+        used = {term for atom in linked for term in atom.terms}
+        places = [term for term in pattern.terms if term in used]
+        group = tuple(term for term in places if isinstance(term, Variable))
+        if len(group) > 1:
+            return None
+        table = engine.table(Query(tuple(linked), group))
+        if group:
+            tables.append(table)
+        else:
+            scale = times(scale, np.array(table.per_database(len(scale)), np.int64))
+    if len(tables) < 2:
+        return None
+    rows = np.prod([np.bincount(t.database, minlength=len(scale)) for t in tables], axis=0).sum()
+    if rows <= _LISTED:
+        return None
+    factors = [_keyed(engine.stack, pattern, table, table.counts) for table in tables]
+    first = factors[0]
+    scaled = replace(first, values=times(scale[first.database], first.values))
+    return FlipProduct((scaled, *factors[1:]))
+
+
+def _linked(atoms: list[Atom]) -> list[list[Atom]]:
+    """Split atoms into groups that share no variable."""
+    groups: list[tuple[set[Term], list[Atom]]] = []
+    for atom in atoms:
+        own = {term for term in atom.terms if isinstance(term, Variable)}
+        touching = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if not group[0] & own]
+        variables = own.union(*(group[0] for group in touching))
+        groups.append((variables, [a for group in touching for a in group[1]] + [atom]))
+    return [found for _, found in groups]

@@ -31,6 +31,8 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Atom, Constant, Variable
 
 _CHUNK = 1 << 22
+# Bytes a row that grouping needs beside the row itself: keys, their order, sorted copies.
+_SORTING = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class MemoryEngine:
     databases
         Databases of one schema (or a stack of them), each with its own domains.
     memory_limit
-        Bytes a single answer may take; beyond it the query is refused before it is computed.
+        Bytes that computing a single answer may take; a query that needs more is refused, before
+        it is computed where that can be told.
     cache_limit
         Bytes of answers kept for later queries.
 
@@ -228,15 +231,20 @@ class MemoryEngine:
         total = int(lengths.sum())
         if len(group) == len(both):
             self._refuse_beyond_limit(total, Query(atoms, group))
-        merged: CountTable | None = None
+        waiting: list[CountTable] = []
         for rows in _row_chunks(lengths, total):
-            part = self._join_rows(
-                probe, other, index, rows, starts[rows], lengths[rows], group, types
+            waiting.append(
+                self._join_rows(
+                    probe, other, index, rows, starts[rows], lengths[rows], group, types
+                )
             )
-            merged = part if merged is None else self._merged(merged, part, types)
-            self._refuse_beyond_limit(len(merged), Query(atoms, group))
-        assert merged is not None
-        return self._keep(_Factor(atoms, merged))
+            # merging only when the new rows outnumber the merged ones keeps the work linear, and a
+            # table past half the limit could not be merged with as many rows again within it
+            new, query = sum(map(len, waiting[1:])), Query(atoms, group)
+            if new > len(waiting[0]) or self._bytes(2 * new, query) > self.memory_limit:
+                waiting = [self._merged(waiting, types)]
+                self._refuse_beyond_limit(2 * len(waiting[0]), query)
+        return self._keep(_Factor(atoms, self._merged(waiting, types)))
 
     def _join_rows(
         self,
@@ -262,22 +270,25 @@ class MemoryEngine:
             return CountTable(group, database, tuple(columns), counts)
         return self._grouped(group, database, columns, counts, types)
 
-    def _merged(
-        self, first: CountTable, second: CountTable, types: dict[Variable, str]
-    ) -> CountTable:
+    def _merged(self, tables: list[CountTable], types: dict[Variable, str]) -> CountTable:
+        if len(tables) == 1:
+            return tables[0]
         return self._grouped(
-            first.variables,
-            np.concatenate([first.database, second.database]),
-            [np.concatenate(pair) for pair in zip(first.columns, second.columns, strict=True)],
-            np.concatenate([first.counts, second.counts]),
+            tables[0].variables,
+            np.concatenate([table.database for table in tables]),
+            [np.concatenate(parts) for parts in zip(*(t.columns for t in tables), strict=True)],
+            np.concatenate([table.counts for table in tables]),
             types,
         )
 
+    def _bytes(self, rows: int, query: Query) -> int:
+        return rows * (4 * (len(query.group) + 1) + 8 + _SORTING)
+
     def _refuse_beyond_limit(self, rows: int, query: Query) -> None:
-        size = rows * (4 * (len(query.group) + 1) + 8)
+        size = self._bytes(rows, query)
         if size > self.memory_limit:
             raise MemoryLimitError(
-                f"{query} has {rows:,} rows, about {size / 2**20:,.0f} MB; "
+                f"{query} needs room for {rows:,} rows, {size / 2**20:,.0f} MB; "
                 f"the limit is {self.memory_limit / 2**20:,.0f} MB",
                 hint="raise memory_limit, use the DuckDB engine, or drop the formula",
             )

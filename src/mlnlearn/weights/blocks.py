@@ -18,7 +18,7 @@ from mlnlearn.counting.flips import Flips
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
-from mlnlearn.weights.compress import Signatures, multipliers
+from mlnlearn.weights.compress import mixed, multipliers
 
 _MOST_ATOMS = 50_000_000
 
@@ -57,9 +57,13 @@ def compress_blocks(
     signature = np.zeros(len(database), np.uint64)
     for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
         signature += feature.at(stack, database, columns).view(np.uint64) * factor
-    mixed = _mix(signature)
+    scrambled = mixed(signature)
     truth = np.flatnonzero(true)
-    whole = np.add.reduceat(mixed, starts) + _mix(mixed[truth]) if len(starts) else mixed[:0]
+    whole = (
+        np.add.reduceat(scrambled, starts) + mixed(scrambled[truth])
+        if len(starts)
+        else scrambled[:0]
+    )
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
     size = np.zeros((len(first), len(stack)), np.int64)
     np.add.at(size, (group.reshape(-1), database[starts]), 1)
@@ -135,12 +139,3 @@ def _refuse_other_than_one(
         f"one true value; that of {Atom(predicate, terms)} has {found[wrong[0]]}",
         hint="mend the data, or strip the '!' markers with Schema.without_functional()",
     )
-
-
-def _mix(values: Signatures) -> Signatures:
-    """Scramble 64-bit numbers (one step of SplitMix64), so that sums tell multisets apart."""
-    with np.errstate(over="ignore"):
-        mixed = values + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))

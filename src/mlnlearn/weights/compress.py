@@ -10,7 +10,7 @@ too, and no vector is built but one for each distinct row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     ([[1.0]], [[2]], [[999998]])
     """
     tables = _signature_tables(stack, predicate, flips)
-    cells = _cells(stack, predicate, tables)
+    cells = _with_products(stack, flips, _cells(stack, predicate, tables, flips))
     order = np.argsort(cells.signature, kind="stable")
     ordered = cells.signature[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.empty(0, bool)
@@ -100,6 +100,15 @@ def multipliers(features: int) -> Signatures:
     rng = np.random.default_rng(0x6D6C6E)
     numbers = rng.integers(0, 2**64, size=features, dtype=np.uint64, endpoint=False)
     return numbers | np.uint64(1)
+
+
+def mixed(values: Signatures) -> Signatures:
+    """Scramble 64-bit numbers (one step of SplitMix64), so that sums tell multisets apart."""
+    with np.errstate(over="ignore"):
+        found = values + np.uint64(0x9E3779B97F4A7C15)
+        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +176,17 @@ def _lookup(
     return np.where(keys[rows] == wanted, table.signature[rows], np.uint64(0))
 
 
-def _cells(stack: Stack, predicate: Predicate, tables: Sequence[_SignatureTable]) -> Cells:
+def _cells(
+    stack: Stack,
+    predicate: Predicate,
+    tables: Sequence[_SignatureTable],
+    flips: Sequence[Flips],
+) -> Cells:
     database, columns, true = _listed(stack, predicate, tables)
     signature = np.zeros(len(database), np.uint64)
     for table in tables:
         signature += _lookup(stack, predicate, table, database, columns)
-    rest = _unlisted(stack, predicate, tables, database, columns)
+    rest = _unlisted(stack, predicate, tables, flips, database, columns)
     return Cells(
         np.concatenate([database, rest.database]),
         tuple(np.concatenate(pair) for pair in zip(columns, rest.columns, strict=True)),
@@ -181,6 +195,17 @@ def _cells(stack: Stack, predicate: Predicate, tables: Sequence[_SignatureTable]
         np.concatenate([true, rest.true]),
         np.concatenate([signature, rest.signature]),
     )
+
+
+def _with_products(stack: Stack, flips: Sequence[Flips], cells: Cells) -> Cells:
+    """Add the signatures of counts in product form, whose factors are one value on each cell."""
+    signature = cells.signature
+    for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
+        if feature.products:
+            only = replace(feature, constant=np.zeros_like(feature.constant), tables=())
+            values = only.at(stack, cells.database, cells.columns)
+            signature = signature + values.view(np.uint64) * factor
+    return replace(cells, signature=signature)
 
 
 def _listed(
@@ -228,6 +253,7 @@ def _unlisted(
     stack: Stack,
     predicate: Predicate,
     tables: Sequence[_SignatureTable],
+    flips: Sequence[Flips],
     listed_database: Codes,
     listed_columns: Sequence[Codes],
 ) -> Cells:
@@ -242,7 +268,7 @@ def _unlisted(
     place_of = listed_database.astype(np.int64)
     for place, kind in enumerate(predicate.types):
         table = next((table for table in tables if table.places == (place,)), None)
-        classes = _classes(stack, predicate, kind, table)
+        classes = _classes(stack, predicate, kind, table, _factors(flips, place))
         lengths = classes.per_database[cells.database]
         if int(lengths.sum()) > _MOST_CELLS:
             raise MemoryLimitError(
@@ -291,20 +317,40 @@ class _Classes:
         return self.class_of_member[np.searchsorted(keys, wanted)]
 
 
+def _factors(flips: Sequence[Flips], place: int) -> list[tuple[Flips, FlipTable]]:
+    """Return the factors of products that depend on one place, each with its feature."""
+    return [
+        (feature, factor)
+        for feature in flips
+        for product in feature.products
+        for factor in product.factors
+        if factor.places == (place,)
+    ]
+
+
 def _classes(
-    stack: Stack, predicate: Predicate, kind: str, table: _SignatureTable | None
+    stack: Stack,
+    predicate: Predicate,
+    kind: str,
+    table: _SignatureTable | None,
+    factors: Sequence[tuple[Flips, FlipTable]],
 ) -> _Classes:
+    """Group the constants of a type by what the tables and factors of one place hold for them."""
     members = stack.members(kind)
     database, codes = members.database, members.columns[0]
+    columns = [codes] * predicate.arity
     if table is None:
         signature = np.zeros(len(database), np.uint64)
     else:
-        columns = [codes] * predicate.arity
         signature = _lookup(stack, predicate, table, database, columns)
-    order = np.lexsort((signature, database))
-    numbers, sorted_signature = database[order], signature[order]
+    finer = signature
+    for (feature, factor), number in zip(factors, multipliers(len(factors)), strict=True):
+        values = feature.lookup(stack, factor, database, columns)
+        finer = finer + mixed(values.view(np.uint64) * number)
+    order = np.lexsort((finer, database))
+    numbers, ordered = database[order], finer[order]
     new = np.ones(len(order), bool)
-    new[1:] = (numbers[1:] != numbers[:-1]) | (sorted_signature[1:] != sorted_signature[:-1])
+    new[1:] = (numbers[1:] != numbers[:-1]) | (ordered[1:] != ordered[:-1])
     first = np.flatnonzero(new)
     class_of_member = np.empty(len(order), np.int64)
     class_of_member[order] = np.cumsum(new) - 1
@@ -313,7 +359,7 @@ def _classes(
         numbers[first],
         codes[order[first]],
         np.diff(np.append(first, len(order))),
-        sorted_signature[first],
+        signature[order[first]],
         np.cumsum(per_database) - per_database,
         per_database,
         class_of_member,
@@ -331,7 +377,7 @@ def _vectors(
     for number, feature in enumerate(flips):
         # an unlisted cell's member may itself be listed: tables of several places are not for it
         single = tuple(table for table in feature.tables if len(table.places) == 1)
-        total = Flips(predicate, feature.constant, single).at(stack, database, columns)
+        total = replace(feature, tables=single).at(stack, database, columns)
         several = tuple(table for table in feature.tables if len(table.places) > 1)
         if several:
             zero = np.zeros_like(feature.constant)
