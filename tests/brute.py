@@ -17,6 +17,7 @@ from mlnlearn.logic.formulas import (
     free_variables,
     variable_types,
 )
+from mlnlearn.logic.schema import Schema
 from worlds import grounded, true_facts
 
 
@@ -133,3 +134,16 @@ def _same_block(one, other, exclusive):
     return all(
         a == b for i, (a, b) in enumerate(zip(one, other, strict=True)) if i not in exclusive
     )
+
+
+UNLINKED_SCHEMA = Schema.of("r(t0,t1)", "s(t0)", "p(t1)", "u(t0,t1,t0)")
+
+
+def unlinked_formulas():
+    """Clauses whose other literals do not link the arguments of ``r``."""
+    r, s, p, u = UNLINKED_SCHEMA.predicates
+    yield Or((r("x", "y"), Not(s("x")), Not(p("y"))))
+    yield Or((r("x", "y"), s("x"), p("y")))
+    yield Or((r("x", "y"), Not(r("x", "z")), Not(p("y"))))
+    yield Or((r("x", "y"), Not(u("x", "z", "w")), Not(r("v", "y"))))
+    yield Or((Not(r("x", "y")), s("x"), Not(p("y")), s("w")))

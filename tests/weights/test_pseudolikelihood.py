@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from brute import brute_count
+from brute import UNLINKED_SCHEMA, brute_count, unlinked_formulas
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -68,9 +68,7 @@ def brute_pll(databases, formulas, weights, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["pll", "wpll"])
 @pytest.mark.parametrize("blocks", [False, True], ids=["atoms", "blocks"])
-@pytest.mark.parametrize("listed", [1 << 20, -1], ids=["tables", "products"])
-def test_value_and_gradient_equal_brute_force(weighted, blocks, listed, monkeypatch):
-    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", listed)
+def test_value_and_gradient_equal_brute_force(weighted, blocks):
     rng = np.random.default_rng([6, weighted, blocks])
     for _ in range(40):
         schema = random_schema(rng, arity=2)
@@ -90,6 +88,19 @@ def test_value_and_gradient_equal_brute_force(weighted, blocks, listed, monkeypa
             step = np.eye(3)[place] * 1e-5
             slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-5
             assert gradient[place] == pytest.approx(slope, abs=1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("listed", [1 << 20, -1], ids=["tables", "products"])
+def test_counts_in_product_form_are_compressed_exactly(listed, monkeypatch):
+    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", listed)
+    rng = np.random.default_rng(12)
+    formulas = tuple(unlinked_formulas())
+    for _ in range(10):
+        databases = random_database_list(rng, UNLINKED_SCHEMA, most=2)
+        weights = rng.normal(size=len(formulas))
+        objective = PseudoLikelihood(MemoryEngine(databases), formulas)
+        expected = brute_pll(databases, formulas, weights, weighted=True)
+        assert objective(weights)[0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("listed", [1 << 20, -1], ids=["tables", "products"])
