@@ -10,8 +10,6 @@ import time
 
 import pytest
 
-from mlnlearn.cli.main import run
-
 SCHEMA = "smokes(person)\nfriends(person,person)\nage(person,years!)\n"
 FIRST = "smokes(Anna)\nfriends(Anna,Bob)\nfriends(Bob,Anna)\nage(Anna,1)\nage(Bob,2)\n"
 SECOND = (
@@ -28,20 +26,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
-
-
-@pytest.fixture
-def program(monkeypatch, capsys):
-    """Run the program in this process; returns exit code, standard output and standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mlnlearn", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run()
-        out, err = capsys.readouterr()
-        return stop.value.code, out, err
-
-    return call
 
 
 def test_inspect_json_is_exactly_the_sizes(folder, program):

@@ -1,0 +1,21 @@
+"""The program, run in the process of the tests."""
+
+import sys
+
+import pytest
+
+from mlnlearn.cli.main import run
+
+
+@pytest.fixture
+def program(monkeypatch, capsys):
+    """Run the program in this process; returns exit code, standard output and standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mlnlearn", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            run()
+        out, err = capsys.readouterr()
+        return stop.value.code, out, err
+
+    return call
