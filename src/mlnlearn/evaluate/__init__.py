@@ -1,0 +1,1 @@
+"""How good predictions are: metrics, folds, cross-validation and tests of significance."""

@@ -1,0 +1,180 @@
+"""How models are asked for probabilities of atoms, and what they may know when they answer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from functools import singledispatch
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.examples import Examples
+from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.sampling import pack
+from mlnlearn.errors import InputError
+from mlnlearn.evaluate.conditional import conditional_probabilities
+from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.infer.dispatch import Method, Sampling
+from mlnlearn.infer.query import query
+from mlnlearn.model.boosted.gibbs import GibbsSettings
+from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.mln import MLN
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Ask for atoms of the query predicate given all *other predicates*: the usual protocol.
+
+    All truth values of the query predicate are hidden from the model, so that it must predict its
+    atoms together.
+
+    Attributes
+    ----------
+    hide
+        Further predicates to hide: a joint model predicts them together with the query predicate.
+    method, sampling
+        How a Markov logic network is queried; see `mlnlearn.infer.query.query`. Joint boosted
+        models are sampled with the same seed.
+
+    Examples
+    --------
+    >>> Marginals(hide=("sameTitle", "sameVenue")).method
+    'auto'
+    """
+
+    hide: tuple[str, ...] = ()
+    method: Method = "auto"
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True)
+class Conditionals:
+    """Ask for each atom given *all other atoms*, those of the query predicate too."""
+
+
+Given: TypeAlias = Marginals | Conditionals
+"""What a model may know of the test data when it predicts an atom."""
+MARGINALS = Marginals()
+"""The usual protocol with its usual settings."""
+
+
+class PredictsAtoms(Protocol):
+    """A model that gives ground atoms a probability."""
+
+    def predict(self, database: Database, predicate: str, columns: Columns) -> Floats:
+        """Return the probability of atoms, given as ``(arity, atoms)`` codes, by the evidence."""
+        ...
+
+
+def atom_probabilities(
+    model: object, database: Database, predicate: str, columns: Columns, given: Given
+) -> Floats:
+    """Return a model's probabilities of atoms, showing it only what the protocol gives.
+
+    Examples
+    --------
+    >>> mln = MLN.parse("smokes(person)" + chr(10) + "-1.1 smokes(x)")
+    >>> db = Database.from_facts(mln.schema, {"smokes": [("Anna",)]})
+    >>> atom_probabilities(mln, db, "smokes", np.array([[0]], np.int32), Conditionals()).round(2)
+    array([0.25])
+    """
+    if isinstance(given, Marginals):
+        database = database.without_facts([predicate, *given.hide])
+    found = np.asarray(_ask(model, database, predicate, columns, given), np.float64)
+    if found.shape != (columns.shape[1],):
+        raise InputError(
+            f"{type(model).__name__}.predict returned shape {found.shape} for"
+            f" {columns.shape[1]} atoms"
+        )
+    return found
+
+
+@singledispatch
+def _ask(
+    model: object, database: Database, predicate: str, columns: Columns, given: Given
+) -> Floats:
+    predict = getattr(model, "predict", None)
+    if predict is not None:
+        return np.asarray(predict(database, predicate, columns), np.float64)
+    learned = getattr(model, "mln", None)
+    if isinstance(learned, MLN):
+        # what learners of weights and rules return: a network and how the learning went
+        return _ask(learned, database, predicate, columns, given)
+    raise InputError(
+        f"a {type(model).__name__} cannot predict atoms",
+        hint="give it a method predict(database, predicate, columns), or a network mln",
+    )
+
+
+@_ask.register
+def _(model: MLN, database: Database, predicate: str, columns: Columns, given: Given) -> Floats:
+    if isinstance(given, Conditionals):
+        return conditional_probabilities(model, database, predicate, columns)
+    hidden = {predicate, *given.hide}
+    others = [p.name for p in database.schema.predicates if p.name not in hidden]
+    answers = query(
+        model, database, predicate, method=given.method, closed=others, **asdict(given.sampling)
+    )
+    table = answers.tables[0]
+    return _looked_up(database, predicate, columns, table.columns, table.probability)
+
+
+@_ask.register
+def _(
+    model: BoostedModel, database: Database, predicate: str, columns: Columns, given: Given
+) -> Floats:
+    if isinstance(given, Marginals):
+        model = _over_unknown(model, {predicate, *given.hide})
+        if model.is_joint:
+            answers = model.query(database, GibbsSettings(seed=given.sampling.seed))
+            part = next(part for part in answers.parts if part.predicate.name == predicate)
+            return _looked_up(database, predicate, columns, part.columns, part.probabilities)
+    count = columns.shape[1]
+    atoms = Examples(
+        database.schema[predicate],
+        np.zeros(count, np.int32),
+        columns,
+        np.zeros(count, np.bool_),
+        np.ones(count),
+    )
+    return model.probabilities(database, atoms)
+
+
+def _over_unknown(model: BoostedModel, unknown: set[str]) -> BoostedModel:
+    """Return the model of the unknown targets only; the others are evidence."""
+    targets = tuple(rules for rules in model.targets if rules.predicate.name in unknown)
+    if len(targets) == len(model.targets) or model.existential:
+        # under existential semantics the rules of a known target say nothing of unknown ones
+        return replace(model, targets=targets)
+    known = [r.predicate.name for r in model.targets if r.predicate.name not in unknown]
+    raise InputError(
+        f"a joint boosted network answers for all its targets at once, but {', '.join(known)}"
+        " would be evidence",
+        hint=f"given=Marginals(hide={tuple(known)!r}), or Conditionals()",
+    )
+
+
+def _looked_up(
+    database: Database, predicate: str, wanted: Columns, answered: Columns, values: Floats
+) -> Floats:
+    """Return the values of wanted atoms out of those of all answered ones."""
+    sizes = domain_sizes(database, predicate)
+    keys = pack(answered, sizes)
+    order = np.argsort(keys)
+    places = np.searchsorted(keys[order], pack(wanted, sizes))
+    chosen: Floats = values[order[places]]
+    return chosen
+
+
+def with_seed(given: Given, seed: int) -> Given:
+    """Return the protocol with another seed for its samplers.
+
+    Examples
+    --------
+    >>> with_seed(Marginals(), 3).sampling.seed
+    3
+    """
+    if isinstance(given, Conditionals):
+        return given
+    return replace(given, sampling=replace(given.sampling, seed=seed))

@@ -1,0 +1,149 @@
+"""The probability of each single atom, given all others: no sampling, no grounding.
+
+An atom's conditional log-odds in a Markov logic network is the sum over rules of weight times flip
+count. A predicate with places declared ``!`` has one choice among the values of each block instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.sampling import Keys, number_of_keys, pack, unpack
+from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.evaluate.attributes import blocks_of
+from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.model.mln import MLN
+
+_MOST_ATOMS = 100_000_000
+
+
+def all_atoms(database: Database, predicate: str) -> Columns:
+    """Return the codes of all ground atoms of a predicate, in lexicographic order.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> db = Database.from_facts(Schema.of("likes(person,person)"), {"likes": [("Anna", "Bob")]})
+    >>> all_atoms(db, "likes").tolist()
+    [[0, 0, 1, 1], [0, 1, 0, 1]]
+    """
+    sizes = domain_sizes(database, predicate)
+    total = number_of_keys(sizes)
+    if total > _MOST_ATOMS:
+        raise MemoryLimitError(
+            f"{predicate} has {total:,} ground atoms; the limit is {_MOST_ATOMS:,}",
+            hint="evaluate on a sample of the negatives",
+        )
+    return unpack(np.arange(total, dtype=np.int64), sizes)
+
+
+def conditional_probabilities(
+    mln: MLN, database: Database, predicate: str, columns: Columns | None = None
+) -> Floats:
+    """Return the probability of atoms of a predicate, each given all other atoms as in the data.
+
+    Hard rules decide an atom wherever its truth changes how many of their groundings hold; they
+    count as rules of infinite weight, also where the data violate them.
+
+    Parameters
+    ----------
+    mln
+        The model, with weights.
+    database
+        The data, in which all atoms are known.
+    predicate
+        Name of the predicate.
+    columns
+        Codes of the atoms, shape ``(arity, atoms)``; by default all ground atoms.
+
+    Examples
+    --------
+    >>> mln = MLN.parse('''
+    ... smokes(person)
+    ... friends(person,person)
+    ... 1.5 friends(x,y) ^ smokes(x) => smokes(y)
+    ... ''')
+    >>> facts = {"friends": [("Anna", "Bob"), ("Bob", "Carl")], "smokes": [("Anna",)]}
+    >>> db = Database.from_facts(mln.schema, facts)
+    >>> conditional_probabilities(mln, db, "smokes").round(4).tolist()
+    [0.1824, 0.5, 0.5]
+    """
+    _refuse_unknown(database)
+    wanted = all_atoms(database, predicate) if columns is None else columns
+    places = database.schema.functional.get(predicate, ())
+    if not places:
+        hard, soft = _log_odds(mln, database, predicate, wanted, ())
+        return np.where(hard == 0, expit(soft), (hard > 0).astype(np.float64))
+    whole, back = _whole_blocks(database, predicate, wanted, places)
+    hard, soft = _log_odds(mln, database, predicate, whole, places)
+    chosen: Floats = _softmax(hard, soft, blocks_of(whole, places))[back]
+    return chosen
+
+
+def _refuse_unknown(database: Database) -> None:
+    if database.open or any(codes.size for codes in database.unknown.values()):
+        raise InputError(
+            f"{database.name or 'the database'} has unknown atoms, but single-atom conditionals"
+            " need all others to be known",
+            hint="take them as false with Database.closed(), or ask for marginals",
+        )
+
+
+def _log_odds(
+    mln: MLN, database: Database, predicate: str, columns: Columns, places: tuple[int, ...]
+) -> tuple[Floats, Floats]:
+    """Return the summed flip counts of the hard rules, and the weighted ones of the soft rules."""
+    engine = MemoryEngine([database])
+    full = mln.expanded({kind: names.names for kind, names in database.domains.items()})
+    target = database.schema[predicate]
+    hard, soft = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    weights = iter(full.weights.tolist())
+    for rule in full.rules:
+        weight = 1.0 if rule.hard else next(weights)
+        if weight and any(atom.predicate.name == predicate for atom in atoms_of(rule.formula)):
+            flips = flip_counts(engine, rule.formula, target, places)
+            number = np.zeros(columns.shape[1], np.int64)
+            total = hard if rule.hard else soft
+            total += weight * flips.at(engine.stack, number, list(columns))
+    return hard, soft
+
+
+def _whole_blocks(
+    database: Database, predicate: str, columns: Columns, places: tuple[int, ...]
+) -> tuple[Columns, Keys]:
+    """Return all atoms of the blocks that hold the wanted atoms, and where the latter are."""
+    sizes = domain_sizes(database, predicate)
+    first = columns.copy()
+    first[list(places)] = 0
+    starts = np.unique(pack(first, sizes))
+    offsets = np.zeros(1, np.int64)
+    for place in places:
+        step = number_of_keys(sizes[place + 1 :])
+        offsets = np.add.outer(offsets, step * np.arange(sizes[place])).reshape(-1)
+    total = len(starts) * len(offsets)
+    if total > _MOST_ATOMS:
+        raise MemoryLimitError(
+            f"the blocks of {predicate} have {total:,} atoms in all; the limit is {_MOST_ATOMS:,}",
+            hint="strip the '!' markers with Schema.without_functional()",
+        )
+    keys = np.sort(np.add.outer(starts, offsets).reshape(-1))
+    return unpack(keys, sizes), np.searchsorted(keys, pack(columns, sizes))
+
+
+def _softmax(hard: Floats, soft: Floats, blocks: Keys) -> Floats:
+    """Return the probability of each value of a block; hard scores outrank all soft ones."""
+    count = int(blocks.max()) + 1 if len(blocks) else 0
+    best = np.full(count, -np.inf)
+    np.maximum.at(best, blocks, hard)
+    scores = np.where(hard == best[blocks], soft, -np.inf)
+    highest = np.full(count, -np.inf)
+    np.maximum.at(highest, blocks, scores)
+    shifted = np.exp(scores - highest[blocks])
+    result: Floats = shifted / np.bincount(blocks, shifted, count)[blocks]
+    return result

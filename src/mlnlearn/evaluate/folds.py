@@ -1,0 +1,227 @@
+"""Folds: what to train on and what to test on.
+
+Databases may be folds themselves (leave one out), or be grouped. A single database is split by its
+entities, with relationships restricted to the entities of a part, or by a time column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.database import Database, Facts
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import InputError
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Databases to train on and databases to test on.
+
+    Examples
+    --------
+    >>> Fold((), (), name="first").name
+    'first'
+    """
+
+    train: tuple[Database, ...]
+    test: tuple[Database, ...]
+    name: str = ""
+
+
+def leave_one_out(databases: Sequence[Database]) -> list[Fold]:
+    """Return a fold for each database: test on it, train on all others.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> parts = [Database.from_facts(Schema.of("p(t)"), {}, name=name) for name in "abc"]
+    >>> [(fold.name, [db.name for db in fold.train]) for fold in leave_one_out(parts)]
+    [('a', ['b', 'c']), ('b', ['a', 'c']), ('c', ['a', 'b'])]
+    """
+    return leave_group_out(databases, list(range(len(databases))))
+
+
+def leave_group_out(databases: Sequence[Database], groups: Sequence[object]) -> list[Fold]:
+    """Return a fold for each group of databases, in order of first mention.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> parts = [Database.from_facts(Schema.of("p(t)"), {}, name=name) for name in "abc"]
+    >>> [fold.name for fold in leave_group_out(parts, ["x", "y", "x"])]
+    ['a, c', 'b']
+    """
+    if len(groups) != len(databases):
+        raise InputError(f"{len(databases)} databases, but {len(groups)} groups")
+    names = list(dict.fromkeys(groups))
+    if len(names) < 2:
+        raise InputError(
+            f"at least two folds are needed; there is {len(names)}",
+            hint="give several databases, or split one by its entities",
+        )
+    found = []
+    for name in names:
+        test = tuple(db for db, group in zip(databases, groups, strict=True) if group == name)
+        train = tuple(db for db, group in zip(databases, groups, strict=True) if group != name)
+        found.append(Fold(train, test, ", ".join(db.name for db in test if db.name)))
+    return found
+
+
+def restricted_to(database: Database, keep: Mapping[str, Codes], name: str = "") -> Database:
+    """Return the database of some constants: facts with any other constant are left out.
+
+    Parameters
+    ----------
+    database
+        The whole.
+    keep
+        For some types, the codes of the constants that stay; other types stay whole.
+    name
+        Of the part.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("likes(person,person)")
+    >>> db = Database.from_facts(schema, {"likes": [("Anna", "Bob"), ("Bob", "Carl")]})
+    >>> part = restricted_to(db, {"person": np.array([1, 2])})
+    >>> list(part.rows("likes")), part.size("person")
+    ([('Bob', 'Carl')], 2)
+    """
+    moved: dict[str, NDArray[np.int32]] = {}
+    domains = dict(database.domains)
+    for kind, codes in keep.items():
+        if kind not in domains:
+            raise InputError(f"no type {kind!r}; there are: {', '.join(domains)}")
+        chosen = np.unique(codes)
+        moved[kind] = np.full(database.size(kind), -1, np.int32)
+        moved[kind][chosen] = np.arange(len(chosen), dtype=np.int32)
+        domains[kind] = Vocabulary(database.domains[kind][code] for code in chosen.tolist())
+
+    def part(tables: Facts) -> dict[str, NDArray[np.int32]]:
+        found = {}
+        for predicate, columns in tables.items():
+            fresh = columns.copy()
+            for place, kind in enumerate(database.schema[predicate].types):
+                if kind in moved:
+                    fresh[place] = moved[kind][columns[place]]
+            found[predicate] = fresh[:, (fresh >= 0).all(axis=0)]
+        return found
+
+    return Database.from_codes(
+        database.schema,
+        domains,
+        part(database.true),
+        part(database.false),
+        part(database.unknown),
+        open=database.open,
+        name=name or database.name,
+    )
+
+
+def entity_folds(
+    databases: Database | Sequence[Database],
+    types: Sequence[str],
+    parts: int = 5,
+    rng: np.random.Generator | int = 0,
+) -> list[Fold]:
+    """Split databases by their entities: each constant of the given types is in one random part.
+
+    To test on a part is to test on the database of its entities: a relationship stays where all
+    its entities are in the part. Training data are the database of all other entities. Types that
+    are not named (values, such as ages or ranks) stay whole on both sides. This is how Khosravi et
+    al. make five folds out of one database.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("likes(person,person)")
+    >>> people = {"person": [f"P{i}" for i in range(10)]}
+    >>> db = Database.from_facts(schema, {"likes": [("P0", "P1")]}, domains=people)
+    >>> [(f.train[0].size("person"), f.test[0].size("person"))
+    ...  for f in entity_folds(db, ["person"], 3)]
+    [(6, 4), (7, 3), (7, 3)]
+    """
+    whole = [databases] if isinstance(databases, Database) else list(databases)
+    generator = np.random.default_rng(rng)
+    if parts < 2:
+        raise InputError(f"at least two parts are needed, not {parts}")
+    if not types:
+        raise InputError("name the types of the entities to split by")
+    train: list[list[Database]] = [[] for _ in range(parts)]
+    test: list[list[Database]] = [[] for _ in range(parts)]
+    for database in whole:
+        part_of = {kind: _parts(database, kind, parts, generator) for kind in types}
+        for number in range(parts):
+            label = f"{database.name or 'database'}, part {number + 1} of {parts}"
+            inside = {kind: np.flatnonzero(part == number) for kind, part in part_of.items()}
+            outside = {kind: np.flatnonzero(part != number) for kind, part in part_of.items()}
+            test[number].append(restricted_to(database, inside, label))
+            train[number].append(restricted_to(database, outside, f"{label} left out"))
+    return [
+        Fold(tuple(train[number]), tuple(test[number]), f"part {number + 1}")
+        for number in range(parts)
+    ]
+
+
+def _parts(database: Database, kind: str, parts: int, rng: np.random.Generator) -> Codes:
+    """Return the random part of each constant of a type; parts differ in size by at most one."""
+    if kind not in database.domains:
+        raise InputError(f"no type {kind!r}; there are: {', '.join(database.domains)}")
+    if database.size(kind) < parts:
+        raise InputError(f"{database.size(kind)} constants of {kind!r} do not make {parts} parts")
+    return rng.permutation(np.arange(database.size(kind)) % parts)
+
+
+def time_folds(database: Database, kind: str, cuts: Sequence[float]) -> list[Fold]:
+    """Split a database by a type that holds times: train up to a cut, test until the next.
+
+    Facts with a constant of that type belong to its time; all others are known at all times. The
+    test data after the last cut reach to the end.
+
+    Parameters
+    ----------
+    database
+        The whole.
+    kind
+        The type; its constants read as numbers.
+    cuts
+        The last times to train on, ascending; one fold each.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("sold(item,year)")
+    >>> facts = {"sold": [("A", "1999"), ("B", "2000"), ("C", "2001")]}
+    >>> fold, = time_folds(Database.from_facts(schema, facts), "year", [1999])
+    >>> list(fold.train[0].rows("sold")), list(fold.test[0].rows("sold"))
+    ([('A', '1999')], [('B', '2000'), ('C', '2001')])
+    """
+    if kind not in database.domains:
+        raise InputError(f"no type {kind!r}; there are: {', '.join(database.domains)}")
+    try:
+        times = np.array([float(name) for name in database.domains[kind]])
+    except ValueError as error:
+        raise InputError(
+            f"the constants of {kind!r} do not read as numbers: {error}",
+            hint="name a type whose constants are years, dates as numbers, or steps",
+        ) from None
+    limits = [*cuts, np.inf]
+    if not cuts or any(later <= cut for cut, later in zip(cuts, limits[1:], strict=True)):
+        raise InputError(f"cuts must be given in ascending order, not {list(cuts)}")
+    found = []
+    for cut, later in zip(cuts, limits[1:], strict=True):
+        before = np.flatnonzero(times <= cut)
+        after = np.flatnonzero((times > cut) & (times <= later))
+        if not len(before) or not len(after):
+            raise InputError(f"no {kind} at or before {cut:g}, or none after it")
+        label = f"{kind} > {cut:g}"
+        train = restricted_to(database, {kind: before}, f"{kind} ≤ {cut:g}")
+        found.append(Fold((train,), (restricted_to(database, {kind: after}, label),), label))
+    return found
