@@ -204,7 +204,8 @@ class _Worker:
 
     def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
         result = self.sampling.run(part.network, method, int(part.variables[0]))
-        self.marginals[part.values] = result.marginals
+        # averages of probabilities may leave [0, 1] by their rounding
+        self.marginals[part.values] = np.clip(result.marginals, 0.0, 1.0)
         self.errors[part.values] = result.standard_error
         self.method[numbers] = method
         starts = part.network.unary_starts[:-1]
