@@ -10,7 +10,7 @@ import numpy as np
 from bench.result import Result, clock, peak_megabytes, run_cases, run_one
 from mlnlearn.data.database import Columns, Database, Facts
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.infer.ground import ground
+from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Exists, Implies, Rule
 from mlnlearn.logic.schema import Schema

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from bench.result import Cases, Result, clock, run_cases, run_one
-from mlnlearn.infer.chains import Method, run_chains
-from mlnlearn.infer.maxwalksat import maxwalksat
 from mlnlearn.infer.network import Network
+from mlnlearn.infer.sampling.chains import Method, run_chains
+from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 
 
 def asymmetric(size: int, unit: float = -0.5, pair: float = 1.5) -> Network:

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from scipy.sparse import csr_array
 
-from mlnlearn.infer.chains import run_chains
 from mlnlearn.infer.network import Network
+from mlnlearn.infer.sampling.chains import run_chains
 from reference import brute_marginals, random_network
 
 

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from mlnlearn.counting.flips import flip_counts
     from mlnlearn.counting.memory import MemoryEngine
     from mlnlearn.data import synthetic
-    from mlnlearn.data.catalog import (
-        benchmark,
-        benchmark_names,
-        benchmark_path,
-        benchmark_tables,
-    )
+    from mlnlearn.data.catalog import benchmark, benchmark_names, benchmark_path, benchmark_tables
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
     from mlnlearn.data.load.alchemy import parse_db, read_db
@@ -44,21 +39,34 @@ if TYPE_CHECKING:
         MemoryLimitError,
         MlnError,
     )
+    from mlnlearn.evaluate.cross_validate import cross_validate
+    from mlnlearn.evaluate.significance import compare
     from mlnlearn.infer.explain import explain
     from mlnlearn.infer.query import query
+    from mlnlearn.lifted.query import lifted_query, log_partition
     from mlnlearn.logic.schema import Schema
+    from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
+    from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
+    from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
+    from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
+    from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
     from mlnlearn.syntax.writer import write_mln
     from mlnlearn.weights.conditional import learn_conditional
     from mlnlearn.weights.em import learn_em
     from mlnlearn.weights.generative import learn_pseudolikelihood
+    from mlnlearn.weights.likelihood import learn_likelihood, log_likelihood
 
     __version__: str
 
 # Where each public name lives; the imports above say the same to type checkers.
 _HOMES = {
-    "mlnlearn.counting.count": ("count_by", "groundings", "true_groundings"),
+    "mlnlearn.counting.count": (
+        "count_by",
+        "groundings",
+        "true_groundings",
+    ),
     "mlnlearn.counting.duck": ("DuckEngine",),
     "mlnlearn.counting.flips": ("flip_counts",),
     "mlnlearn.counting.memory": ("MemoryEngine",),
@@ -70,10 +78,22 @@ _HOMES = {
         "benchmark_tables",
     ),
     "mlnlearn.data.database": ("Database",),
-    "mlnlearn.data.examples": ("Examples", "positives_and_negatives"),
-    "mlnlearn.data.load.alchemy": ("parse_db", "read_db"),
-    "mlnlearn.data.load.facts": ("facts_from_csv", "triples_from_csv"),
-    "mlnlearn.data.load.files": ("from_csv", "from_parquet"),
+    "mlnlearn.data.examples": (
+        "Examples",
+        "positives_and_negatives",
+    ),
+    "mlnlearn.data.load.alchemy": (
+        "parse_db",
+        "read_db",
+    ),
+    "mlnlearn.data.load.facts": (
+        "facts_from_csv",
+        "triples_from_csv",
+    ),
+    "mlnlearn.data.load.files": (
+        "from_csv",
+        "from_parquet",
+    ),
     "mlnlearn.data.load.frames": ("from_frames",),
     "mlnlearn.data.load.sql": ("from_sql",),
     "mlnlearn.data.load.tables": ("Keys",),
@@ -86,20 +106,51 @@ _HOMES = {
         "MemoryLimitError",
         "MlnError",
     ),
+    "mlnlearn.evaluate.cross_validate": ("cross_validate",),
+    "mlnlearn.evaluate.significance": ("compare",),
     "mlnlearn.infer.explain": ("explain",),
     "mlnlearn.infer.query": ("query",),
+    "mlnlearn.lifted.query": (
+        "lifted_query",
+        "log_partition",
+    ),
     "mlnlearn.logic.schema": ("Schema",),
+    "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.mln": ("MLN",),
-    "mlnlearn.syntax.mln": ("parse_formula", "parse_mln", "read_mln"),
+    "mlnlearn.structure.boosting.learners": (
+        "BoostedMLN",
+        "BoostedRDN",
+    ),
+    "mlnlearn.structure.join_bayes.learners": (
+        "LAJDT",
+        "MBN",
+    ),
+    "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
+    "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
+    "mlnlearn.syntax.mln": (
+        "parse_formula",
+        "parse_mln",
+        "read_mln",
+    ),
     "mlnlearn.syntax.writer": ("write_mln",),
     "mlnlearn.weights.conditional": ("learn_conditional",),
     "mlnlearn.weights.em": ("learn_em",),
     "mlnlearn.weights.generative": ("learn_pseudolikelihood",),
+    "mlnlearn.weights.likelihood": (
+        "learn_likelihood",
+        "log_likelihood",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "GSLP",
+    "LAJDT",
+    "MBN",
     "MLN",
+    "BoostedMLN",
+    "BoostedModel",
+    "BoostedRDN",
     "CountOverflowError",
     "DataWarning",
     "Database",
@@ -108,6 +159,7 @@ __all__ = [
     "InputError",
     "InputErrors",
     "Keys",
+    "LiftedStructureLearner",
     "MemoryEngine",
     "MemoryLimitError",
     "MlnError",
@@ -117,7 +169,9 @@ __all__ = [
     "benchmark_names",
     "benchmark_path",
     "benchmark_tables",
+    "compare",
     "count_by",
+    "cross_validate",
     "explain",
     "facts_from_csv",
     "flip_counts",
@@ -128,7 +182,11 @@ __all__ = [
     "groundings",
     "learn_conditional",
     "learn_em",
+    "learn_likelihood",
     "learn_pseudolikelihood",
+    "lifted_query",
+    "log_likelihood",
+    "log_partition",
     "parse_db",
     "parse_formula",
     "parse_mln",

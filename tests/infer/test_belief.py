@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from reference import random_network
 
 from mlnlearn.errors import InputError
 from mlnlearn.infer.belief import belief_propagation
 from mlnlearn.infer.exact import exact
+from reference import random_network
 
 
 def assert_same(network):

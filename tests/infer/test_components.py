@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from reference import random_network
 
 from mlnlearn.infer.components import components, spans
+from reference import random_network
 
 
 def plain_labels(network):

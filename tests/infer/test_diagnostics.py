@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mlnlearn.infer.chains import run_chains
-from mlnlearn.infer.diagnostics import effective_sample_size, split_r_hat, standard_error
+from mlnlearn.infer.sampling.chains import run_chains
+from mlnlearn.infer.sampling.diagnostics import effective_sample_size, split_r_hat, standard_error
 from reference import random_network
 from sampling import different, network
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from reference import all_worlds, brute_log_weights, random_network
 from scipy.sparse import csr_array
 
 from mlnlearn.errors import InputError
@@ -9,6 +8,7 @@ from mlnlearn.infer.elimination import TooHardError, eliminate, eliminate_max
 from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import exact, exact_map, is_small
 from mlnlearn.infer.network import Network
+from reference import all_worlds, brute_log_weights, random_network
 
 MOST_WORLDS = 2**14
 

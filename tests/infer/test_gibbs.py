@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mlnlearn.errors import MlnError
-from mlnlearn.infer.chains import run_chains
-from mlnlearn.infer.gibbs_plan import prepare
+from mlnlearn.infer.sampling.chains import run_chains
+from mlnlearn.infer.sampling.gibbs_plan import prepare
 from reference import brute_expected_counts, brute_marginals, random_network
 from sampling import (
     assert_hard_clauses_hold,

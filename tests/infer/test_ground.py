@@ -4,12 +4,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from reference import brute_worlds, network_world, true_count
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.infer.ground import ground
-from mlnlearn.infer.worlds import open_predicates
+from mlnlearn.infer.grounding.ground import ground
+from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.logic.atoms import Comparison, Constant, Variable
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import (
@@ -28,6 +27,7 @@ from mlnlearn.logic.formulas import (
 )
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from reference import brute_worlds, network_world, true_count
 
 SCHEMA = Schema.of(
     "rain", "smokes(person)", "friends(person,person)", "phase(person,step!)", "hard(step)"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mlnlearn.errors import MlnError
-from mlnlearn.infer.layout import build_layout
-from mlnlearn.infer.maxwalksat import feasible_world, maxwalksat
+from mlnlearn.infer.sampling.layout import build_layout
+from mlnlearn.infer.sampling.maxwalksat import feasible_world, maxwalksat
 from reference import brute_map, random_network
 from sampling import different, network
 

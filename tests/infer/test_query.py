@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from reference import brute_marginals, random_network
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -16,6 +15,7 @@ from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact
 from mlnlearn.infer.query import query
 from mlnlearn.model.mln import MLN
+from reference import brute_marginals, random_network
 
 SMOKERS = MLN.parse("""
 smokes(person)

@@ -4,7 +4,7 @@ import pytest
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.infer.worlds import open_predicates, world_of
+from mlnlearn.infer.grounding.worlds import open_predicates, world_of
 from mlnlearn.logic.schema import Schema
 
 SCHEMA = Schema.of("smokes(person)", "cancer(person)", "friends(person,person)", "phase(person,s!)")

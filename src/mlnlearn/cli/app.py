@@ -9,9 +9,12 @@ import typer
 import mlnlearn as ml
 from mlnlearn.cli.count import count
 from mlnlearn.cli.demo import demo
+from mlnlearn.cli.evaluate import evaluate
 from mlnlearn.cli.explain import explain
 from mlnlearn.cli.infer import infer
 from mlnlearn.cli.inspect import inspect
+from mlnlearn.cli.learn import learn
+from mlnlearn.cli.loglik import loglik
 from mlnlearn.cli.weights import weights
 
 app = typer.Typer(
@@ -27,6 +30,10 @@ app.command(
     epilog='Example:  mlnlearn count "friends(x,y) => smokes(y)" people.db --schema schema.mln'
 )(count)
 app.command(
+    epilog="Example:  mlnlearn learn --learner mln-bt --schema schema.mln --db fold1.db fold2.db "
+    "--target advisedBy --out advising.mln"
+)(learn)
+app.command(
     epilog="Example:  mlnlearn weights --model rules.mln --db fold1.db fold2.db --out learned.mln"
 )(weights)
 app.command(epilog="Example:  mlnlearn infer --model learned.mln --db test.db --query advisedBy")(
@@ -35,6 +42,11 @@ app.command(epilog="Example:  mlnlearn infer --model learned.mln --db test.db --
 app.command(
     epilog='Example:  mlnlearn explain --model learned.mln --db test.db --atom "smokes(Anna)"'
 )(explain)
+app.command(
+    epilog="Example:  mlnlearn evaluate --learner mln-bt --learner gslp --schema schema.mln "
+    "--db fold1.db fold2.db fold3.db --query advisedBy"
+)(evaluate)
+app.command(epilog="Example:  mlnlearn loglik --model learned.mln --db test.db")(loglik)
 
 
 def _version(wanted: bool) -> None:

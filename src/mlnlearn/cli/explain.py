@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption
-from mlnlearn.cli.options import DatabasesOption, ModelOption, MoreArgument, one_database
+from mlnlearn.cli.options import (
+    DatabasesOption,
+    ModelOption,
+    MoreArgument,
+    one_database,
+    read_model,
+)
 from mlnlearn.cli.show import console, heading, print_json, print_table
+
+if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from mlnlearn.data.database import Database
+    from mlnlearn.model.boosted.model import BoostedModel
+
+_ROUNDING = 1e-9  # what sums in another order may differ by
+# A rule, its groundings (those that the atom makes true less those it makes false), its log-odds.
+Part = tuple[str, float | None, float]
 
 
 def explain(
@@ -20,25 +34,64 @@ def explain(
     json: JsonOption = False,
 ) -> None:
     """Show which rules, with how many groundings, make an atom probable or not."""
-    mln = ml.MLN.read(model)
+    found = read_model(model)
     path = one_database(db + (more or []))
-    found = ml.explain(mln, ml.read_db(path, schema=mln.schema, name=str(path)), atom)
+    database = ml.read_db(path, schema=found.schema, name=str(path))
+    sentence = ""
+    parts: list[Part]
+    if isinstance(found, ml.MLN):
+        explained = ml.explain(found, database, atom)
+        name, log_odds, sentence = str(explained.atom), explained.log_odds, explained.sentence()
+        parts = [(str(c.rule.formula), c.flips, c.log_odds) for c in explained.contributions]
+        probability = explained.probability
+    else:
+        name, probability, log_odds, parts = _explain_boosted(found, database, atom)
     if json:
-        contributions = [
-            {"rule": str(c.rule.formula), "groundings": c.flips, "log_odds": c.log_odds}
-            for c in found.contributions
-        ]
         print_json(
             {
-                "atom": str(found.atom),
-                "probability": found.probability,
-                "log_odds": found.log_odds,
-                "contributions": contributions,
+                "atom": name,
+                "probability": probability,
+                "log_odds": log_odds,
+                "contributions": [
+                    {"rule": rule, "groundings": count, "log_odds": value}
+                    for rule, count, value in parts
+                ],
             }
         )
         return
     screen = console()
-    screen.print(heading(f"{found.atom}: probability {found.probability:.4f}"))
-    rows = [(str(c.rule), f"{c.flips:+g}", f"{c.log_odds:+.4f}") for c in found.contributions]
+    screen.print(heading(f"{name}: probability {probability:.4f}"))
+    rows = [
+        (rule, "" if count is None else f"{count:+g}", f"{value:+.4f}")
+        for rule, count, value in parts
+    ]
     print_table(screen, ("rule", "groundings", "log-odds"), rows)
-    screen.print(f"\n{found.sentence()}")
+    if sentence:
+        screen.print(f"\n{sentence}")
+
+
+def _explain_boosted(
+    model: BoostedModel, database: Database, text: str
+) -> tuple[str, float, float, list[Part]]:
+    """Return the atom, its probability and log-odds, and the rules that add up to them."""
+    import numpy as np  # noqa: PLC0415 - loaded with the model anyway
+    from scipy.special import expit  # noqa: PLC0415
+
+    from mlnlearn.logic.atoms import Atom  # noqa: PLC0415
+
+    parts: list[Part] = [
+        (reason.rule, reason.count, reason.contribution) for reason in model.explain(database, text)
+    ]
+    atom = ml.parse_formula(text, model.schema).formula
+    assert isinstance(atom, Atom)  # or `explain` would have refused it
+    codes = [
+        database.domains[kind].code(term.name)
+        for kind, term in zip(atom.predicate.types, atom.terms, strict=True)
+    ]
+    columns = np.array(codes, np.int32).reshape(-1, 1)
+    one = ml.Examples(atom.predicate, np.zeros(1, np.int32), columns, np.ones(1, bool), np.ones(1))
+    log_odds = float(model.log_odds(database, one)[0])
+    rest = log_odds - sum(value for _, _, value in parts)
+    if abs(rest) > _ROUNDING:
+        parts.append(("rules of other targets", None, rest))
+    return str(atom), float(expit(log_odds)), log_odds, parts

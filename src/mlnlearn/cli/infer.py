@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption
-from mlnlearn.cli.options import DatabasesOption, ModelOption, MoreArgument, SeedOption, names
+from mlnlearn.cli.options import (
+    DatabasesOption,
+    ModelOption,
+    MoreArgument,
+    SeedOption,
+    names,
+    read_model,
+)
 from mlnlearn.cli.options import one_database as only
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.errors import InputError
+
+if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from mlnlearn.data.database import Database
+    from mlnlearn.infer.answers import Answers
+    from mlnlearn.model.boosted.model import BoostedModel
 
 _SHOWN = 20
+_SAMPLES = 20000
 
-Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp"]
+Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp", "lifted"]
 
 
 def infer(
@@ -31,7 +46,10 @@ def infer(
     ] = None,
     method: Annotated[
         Method,
-        typer.Option(help="auto: the best for each part; map: a most probable world."),
+        typer.Option(
+            help="auto: the best for each part; map: a most probable world; lifted: exact without "
+            "grounding."
+        ),
     ] = "auto",
     open_predicates: Annotated[
         str, typer.Option("--open", help="Predicates whose unlisted atoms are unknown.")
@@ -43,7 +61,9 @@ def infer(
         bool,
         typer.Option("--query-evidence", help="Ask for atoms listed as ?P(A) only."),
     ] = False,
-    samples: Annotated[int, typer.Option(help="Samples, where sampling is needed.", min=1)] = 20000,
+    samples: Annotated[
+        int, typer.Option(help="Samples, where sampling is needed.", min=1)
+    ] = _SAMPLES,
     max_seconds: Annotated[
         float | None, typer.Option(help="Time limit of each sampled part.", show_default=False)
     ] = None,
@@ -53,24 +73,41 @@ def infer(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Give the probability of every unknown atom of some predicates."""
-    mln = ml.MLN.read(model)
+    """Give the probability of every unknown atom of some predicates.
+
+    A boosted model gives that of all atoms of its targets, from the other predicates.
+    """
+    found = read_model(model)
     path = only(db + (more or []))
-    declarations = mln.schema if schema is None else ml.read_mln(schema).schema
+    declarations = found.schema if schema is None else ml.read_mln(schema).schema
     evidence = ml.read_db(path, schema=declarations, name=str(path))
+    asked = names(query, "--query")
+    opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
     started = time.process_time()
-    answers = ml.query(
-        mln,
-        evidence,
-        names(query, "--query"),
-        method=method,
-        open=names(open_predicates, "--open"),
-        closed=names(closed, "--closed"),
-        query_evidence=query_evidence,
-        samples=samples,
-        max_seconds=max_seconds,
-        seed=seed,
-    )
+    if not isinstance(found, ml.MLN):
+        if method not in ("auto", "gibbs") or opened or shut or query_evidence:
+            raise InputError(
+                "a boosted model takes none of --method, --open, --closed and --query-evidence",
+                hint="it predicts its targets from all other predicates",
+            )
+        answers = _from_boosted(found, evidence, asked, samples, seed)
+    elif method == "lifted":
+        if query_evidence:
+            raise InputError("--method lifted does not take --query-evidence")
+        answers = ml.lifted_query(found, evidence, asked, open=opened, closed=shut)
+    else:
+        answers = ml.query(
+            found,
+            evidence,
+            asked,
+            method=method,
+            open=opened,
+            closed=shut,
+            query_evidence=query_evidence,
+            samples=samples,
+            max_seconds=max_seconds,
+            seed=seed,
+        )
     seconds = time.process_time() - started
     if out is not None:
         answers.to_csv(out)
@@ -80,9 +117,16 @@ def infer(
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return
     screen = console()
-    screen.print(heading(f"{len(answers)} unknown atoms of {query}"))
+    screen.print(heading(f"{len(answers):,} atoms of {query}"))
     ranked = sorted(answers, key=lambda answer: -answer.probability)[:_SHOWN]
-    rows = [(str(a.atom), f"{a.probability:.4f}", f"{a.standard_error:.4f}") for a in ranked]
+    rows = [
+        (
+            str(a.atom),
+            f"{a.probability:.4f}",
+            "unknown" if math.isnan(a.standard_error) else f"{a.standard_error:.4f}",
+        )
+        for a in ranked
+    ]
     print_table(screen, ("atom", "probability", "standard error"), rows)
     if len(answers) > _SHOWN:
         screen.print(f"… and {len(answers) - _SHOWN:,} more; --out or --json gives all")
@@ -91,3 +135,32 @@ def infer(
     screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
     if out is not None:
         screen.print(f"written to {out}")
+
+
+def _from_boosted(
+    model: BoostedModel, evidence: Database, asked: tuple[str, ...], samples: int, seed: int
+) -> Answers:
+    """Ask a boosted model, and return its answers in the form of all others."""
+    import numpy as np  # noqa: PLC0415 - loaded with the model anyway
+
+    from mlnlearn.infer.answers import Answers, AnswerTable, ComponentSummary  # noqa: PLC0415
+    from mlnlearn.model.boosted.gibbs import GibbsSettings  # noqa: PLC0415
+
+    for name in asked:
+        model.rules_of(name)
+    # The default is meant for single atoms; a sweep of this sampler goes over all of them.
+    sweeps = {} if samples == _SAMPLES else {"samples": samples}
+    hidden = evidence.without_facts([rules.predicate.name for rules in model.targets])
+    found = model.query(hidden, GibbsSettings(seed=seed, **sweeps))
+    method, error = ("gibbs", np.nan) if model.is_joint else ("closed form", 0.0)
+    tables, components = [], []
+    for part in found.parts:
+        if part.predicate.name in asked:
+            domains = tuple(evidence.domains[kind] for kind in part.predicate.types)
+            number = len(part.probabilities)
+            errors = np.full(number, error)
+            tables.append(
+                AnswerTable(part.predicate, part.columns, domains, part.probabilities, errors)
+            )
+            components.append(ComponentSummary(number, 0, method))
+    return Answers(tuple(tables), tuple(components))

@@ -11,7 +11,14 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption
-from mlnlearn.cli.options import DatabasesOption, ModelOption, MoreArgument, SeedOption, names
+from mlnlearn.cli.options import (
+    DatabasesOption,
+    ModelOption,
+    MoreArgument,
+    SeedOption,
+    names,
+    read_network,
+)
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.errors import InputError
 
@@ -22,7 +29,7 @@ if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.model.mln import MLN
     from mlnlearn.weights.result import LearnedWeights
 
-Method = Literal["wpll", "pll", "conditional", "em"]
+Method = Literal["wpll", "pll", "conditional", "em", "likelihood"]
 
 
 def weights(
@@ -33,7 +40,8 @@ def weights(
         Method,
         typer.Option(
             help="wpll, pll: (weighted) pseudo-likelihood; conditional: likelihood of the query "
-            "predicates given the others; em: pseudo-likelihood with unknown atoms filled in."
+            "predicates given the others; em: pseudo-likelihood with unknown atoms filled in; "
+            "likelihood: the exact one, for rules that can be lifted."
         ),
     ] = "wpll",
     query: Annotated[
@@ -58,7 +66,7 @@ def weights(
     json: JsonOption = False,
 ) -> None:
     """Learn the weights of the rules in a model from databases."""
-    mln = ml.MLN.read(model)
+    mln = read_network(model)
     databases = [ml.read_db(path, schema=mln.schema, name=str(path)) for path in db + (more or [])]
     targets = names(query, "--query")
     for name in targets:
@@ -102,6 +110,10 @@ def _learn(
         if l1 or query:
             raise InputError("--method em takes neither --l1 nor --query")
         return ml.learn_em(mln, databases, sigma=sigma or 100.0, units=units, seed=seed)
+    if method == "likelihood":
+        if query:
+            raise InputError("--method likelihood takes no --query")
+        return ml.learn_likelihood(mln, databases, sigma=sigma or 100.0, l1=l1, units=units)
     return ml.learn_pseudolikelihood(
         mln,
         databases,

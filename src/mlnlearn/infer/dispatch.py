@@ -15,13 +15,13 @@ import numpy as np
 from mlnlearn.errors import InputError
 from mlnlearn.infer.answers import ComponentSummary
 from mlnlearn.infer.belief import belief_propagation
-from mlnlearn.infer.chains import SampleResult, run_chains
 from mlnlearn.infer.components import Components, Part
 from mlnlearn.infer.elimination import DEFAULT_LIMIT, TooHardError, eliminate, eliminate_max
 from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import is_small, refuse_contradiction
-from mlnlearn.infer.maxwalksat import maxwalksat
 from mlnlearn.infer.network import Flags, Floats, Network
+from mlnlearn.infer.sampling.chains import SampleResult, run_chains
+from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 
 Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp"]
 
@@ -33,7 +33,7 @@ _MOST_R_HAT = 1.05
 
 @dataclass(frozen=True)
 class Sampling:
-    """How long to sample where that is needed; see `mlnlearn.infer.chains.run_chains`."""
+    """How long to sample where that is needed; see `mlnlearn.infer.sampling.chains.run_chains`."""
 
     samples: int = 20_000
     burn_in: int = 500
@@ -132,7 +132,9 @@ def infer(
             worker.best_world(wanted)
         case "gibbs" | "mcsat" | "bp":
             worker.together(wanted, method)
-    return Inference(worker.marginals, worker.errors, tuple(worker.summaries(wanted)))
+    # sums of probabilities may leave [0, 1] by their rounding
+    marginals = np.clip(worker.marginals, 0.0, 1.0)
+    return Inference(marginals, worker.errors, tuple(worker.summaries(wanted)))
 
 
 class _Worker:
@@ -204,8 +206,7 @@ class _Worker:
 
     def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
         result = self.sampling.run(part.network, method, int(part.variables[0]))
-        # averages of probabilities may leave [0, 1] by their rounding
-        self.marginals[part.values] = np.clip(result.marginals, 0.0, 1.0)
+        self.marginals[part.values] = result.marginals
         self.errors[part.values] = result.standard_error
         self.method[numbers] = method
         starts = part.network.unary_starts[:-1]

@@ -25,10 +25,10 @@ from mlnlearn.infer.components import components
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact_map
 from mlnlearn.infer.explanation import Contribution, Explanation
-from mlnlearn.infer.ground import ground
-from mlnlearn.infer.maxwalksat import maxwalksat
+from mlnlearn.infer.grounding.ground import ground
+from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.infer.network import Codes, Floats, Network
-from mlnlearn.infer.worlds import open_predicates
+from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
 from mlnlearn.model.mln import MLN

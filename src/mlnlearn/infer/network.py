@@ -3,8 +3,9 @@
 Every inference method reads this one form. A variable is a Boolean atom (value 1: true) or a block
 of mutually exclusive atoms (one value an atom). A literal asks whether a variable has a value, or
 has it not; a clause is a disjunction of literals over at least two variables; what concerns one
-variable alone is a unary potential. Each clause and potential remembers the rule it comes from, so that new
-weights need no new grounding and the true groundings of each rule can be read off any world.
+variable alone is a unary potential. Each clause and potential remembers the rule it comes from, so
+that new weights need no new grounding and the true groundings of each rule can be read off any
+world.
 """
 
 from __future__ import annotations
@@ -128,13 +129,13 @@ class Network:
     def counts(self, world: Codes) -> Floats:
         """Return the number of true groundings of each rule in a world."""
         values = self.unary_starts[:-1] + world
-        total = self.constants + np.asarray(self.unary_counts[values].sum(axis=0)).ravel()
+        total: Floats = self.constants + np.asarray(self.unary_counts[values].sum(axis=0)).ravel()
         soft = self.satisfied(world) & (self.clause_rule >= 0)
         np.add.at(total, self.clause_rule[soft], self.multiplicity[soft])
         return total
 
     def log_weight(self, world: Codes) -> float:
-        """Return the unnormalised log-probability of a world, minus infinity if it is impossible."""
+        """Return the log-weight of a world, minus infinity if it is impossible."""
         values = self.unary_starts[:-1] + world
         hard = self.clause_rule < 0
         if self.forbidden[values].any() or not self.satisfied(world)[hard].all():

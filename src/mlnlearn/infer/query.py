@@ -12,7 +12,7 @@ from mlnlearn.infer.answers import Answers, AnswerTable
 from mlnlearn.infer.components import components
 from mlnlearn.infer.dispatch import Inference, Method, Sampling, infer
 from mlnlearn.infer.elimination import DEFAULT_LIMIT
-from mlnlearn.infer.ground import ground
+from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import GroundAtoms, Network
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.mln import MLN
@@ -52,11 +52,12 @@ def query(
         ``"mcsat"``: that sampler. ``"bp"``: loopy belief propagation. ``"map"``: a most probable
         world, whose atoms get probability 1 or 0.
     open, closed, query_evidence
-        Which atoms are unknown; see `mlnlearn.infer.worlds.open_predicates`.
+        Which atoms are unknown; see `mlnlearn.infer.grounding.worlds.open_predicates`.
     include_evidence
         Whether to list known atoms of the query predicates too, with probability 1 or 0.
     samples, burn_in, chains, seed, max_seconds, precision, workers
-        For the samplers; see `mlnlearn.infer.chains.run_chains`. Limits hold for each component.
+        For the samplers; see `mlnlearn.infer.sampling.chains.run_chains`. Limits hold for each
+        component.
     limit
         Most table cells of variable elimination for one component.
 

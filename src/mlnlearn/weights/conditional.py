@@ -21,7 +21,7 @@ from mlnlearn.infer.complete import observed_world
 from mlnlearn.infer.components import components
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact
-from mlnlearn.infer.ground import ground
+from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import Codes, Network
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.objective import Floats, GaussianPrior, Penalised

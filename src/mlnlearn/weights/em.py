@@ -14,12 +14,12 @@ import numpy as np
 
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
-from mlnlearn.infer.chains import run_chains
 from mlnlearn.infer.complete import completed
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact_map
-from mlnlearn.infer.ground import ground
-from mlnlearn.infer.maxwalksat import maxwalksat
+from mlnlearn.infer.grounding.ground import ground
+from mlnlearn.infer.sampling.chains import run_chains
+from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import Optimum, maximise

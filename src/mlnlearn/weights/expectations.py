@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.infer.chains import run_chains
 from mlnlearn.infer.network import Network
+from mlnlearn.infer.sampling.chains import run_chains
 from mlnlearn.weights.objective import Floats
 
 

@@ -17,11 +17,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mlnlearn.infer.gibbs_plan import GibbsPlan, plan_of, prepare
-from mlnlearn.infer.joint_moves import Desk, grow_set, new_desk, redraw_set
-from mlnlearn.infer.kernels import Stream, below, chance, count_support, new_stream, put, redraw
-from mlnlearn.infer.maxwalksat import feasible_world
 from mlnlearn.infer.network import Codes, Floats
+from mlnlearn.infer.sampling.gibbs_plan import GibbsPlan, plan_of, prepare
+from mlnlearn.infer.sampling.joint_moves import Desk, grow_set, new_desk, redraw_set
+from mlnlearn.infer.sampling.kernels import (
+    Stream,
+    below,
+    chance,
+    count_support,
+    new_stream,
+    put,
+    redraw,
+)
+from mlnlearn.infer.sampling.maxwalksat import feasible_world
 
 __all__ = ["GibbsPlan", "GibbsState", "complete", "init", "plan_of", "prepare", "step", "sweep"]
 

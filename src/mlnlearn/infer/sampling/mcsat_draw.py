@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mlnlearn.infer.joint_moves import Desk, few_steps, grow_set, new_desk, redraw_set
-from mlnlearn.infer.kernels import below, draw, redraw
-from mlnlearn.infer.layout import Layout
-from mlnlearn.infer.mcsat_propagate import DRAWN, OPEN, REQUIRED, prospect
 from mlnlearn.infer.network import Codes, Floats
+from mlnlearn.infer.sampling.joint_moves import Desk, few_steps, grow_set, new_desk, redraw_set
+from mlnlearn.infer.sampling.kernels import below, draw, redraw
+from mlnlearn.infer.sampling.layout import Layout
+from mlnlearn.infer.sampling.mcsat_propagate import DRAWN, OPEN, REQUIRED, prospect
 
 _LOWEST_BIT = np.uint64(1)
 _ATTEMPTS = 8
@@ -65,7 +65,7 @@ def new_scratch(layout: Layout) -> Scratch:
 
     Examples
     --------
-    >>> from mlnlearn.infer.layout import Layout
+    >>> from mlnlearn.infer.sampling.layout import Layout
     >>> flat = np.zeros(0, np.int32)
     >>> layout = Layout(flat, np.zeros(1, int), np.zeros(0), np.zeros(1, int), flat, flat,
     ...                 np.zeros(0, np.uint8), np.zeros(0), np.zeros(1, int), flat, flat,

@@ -16,7 +16,7 @@ import numpy as np
 from mlnlearn.counting.arrays import Index, common_keys
 from mlnlearn.counting.groundings import Bindings
 from mlnlearn.errors import InputError
-from mlnlearn.infer.evidence import Condition, Evidence, Types
+from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
 from mlnlearn.infer.network import Codes, Flags, Ints
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 from mlnlearn.logic.cubes import Cube

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.infer.grounding.worlds import World
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
-from mlnlearn.infer.worlds import World
 from mlnlearn.logic.formulas import Rule
 
 HARD = -1
@@ -44,7 +44,7 @@ class Assembler:
     Examples
     --------
     >>> from mlnlearn.data.database import Database
-    >>> from mlnlearn.infer.worlds import world_of
+    >>> from mlnlearn.infer.grounding.worlds import world_of
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("smokes(person)")
     >>> db = Database.from_facts(schema, {}, domains={"person": ["Anna", "Bob"]})

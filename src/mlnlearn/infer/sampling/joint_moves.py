@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mlnlearn.infer.kernels import below, put, uniform
 from mlnlearn.infer.network import Codes, Floats
+from mlnlearn.infer.sampling.kernels import below, put, uniform
 
 _MOST_JOINT_VALUES = 64
 _GROWTH_ATTEMPTS = 16

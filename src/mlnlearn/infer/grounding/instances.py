@@ -19,11 +19,11 @@ from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.prepare import member_atom
 from mlnlearn.counting.query import CountTable
 from mlnlearn.errors import InputError
-from mlnlearn.infer.assemble import HARD, Assembler
-from mlnlearn.infer.evidence import Condition, Evidence, Types
+from mlnlearn.infer.grounding.assemble import HARD, Assembler
+from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
+from mlnlearn.infer.grounding.quantified import ExistentialTable
+from mlnlearn.infer.grounding.terms import Term
 from mlnlearn.infer.network import Codes, Floats, Ints
-from mlnlearn.infer.quantified import ExistentialTable
-from mlnlearn.infer.terms import Term
 from mlnlearn.logic.atoms import Atom, Constant, Literal, Variable
 from mlnlearn.logic.formulas import And, Formula, Not, Rule
 

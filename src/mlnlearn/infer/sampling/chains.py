@@ -17,11 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.infer import gibbs, mcsat
-from mlnlearn.infer.budget import MOST_BATCHES, Budget, Clock
-from mlnlearn.infer.diagnostics import effective_sample_size, split_r_hat, standard_error
 from mlnlearn.infer.network import Codes, Floats, Network
-from mlnlearn.infer.rulecounts import count_worlds
+from mlnlearn.infer.sampling import gibbs, mcsat
+from mlnlearn.infer.sampling.budget import MOST_BATCHES, Budget, Clock
+from mlnlearn.infer.sampling.diagnostics import effective_sample_size, split_r_hat, standard_error
+from mlnlearn.infer.sampling.rulecounts import count_worlds
 
 Method = Literal["gibbs", "mcsat"]
 Stop = Literal["samples", "time", "precision"]

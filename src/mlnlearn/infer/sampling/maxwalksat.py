@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.errors import MlnError
-from mlnlearn.infer.kernels import new_stream
-from mlnlearn.infer.layout import Layout, build_layout
-from mlnlearn.infer.localsearch import ROUNDING, polish, search
 from mlnlearn.infer.network import Codes, Floats, Network
+from mlnlearn.infer.sampling.kernels import new_stream
+from mlnlearn.infer.sampling.layout import Layout, build_layout
+from mlnlearn.infer.sampling.localsearch import ROUNDING, polish, search
 
 _LEAST_FLIPS = 2_000
 _FLIPS_PER_VARIABLE = 20
@@ -109,7 +109,7 @@ def feasible_world(layout: Layout, rng: np.random.Generator, tries: int = 20) ->
 
     Examples
     --------
-    >>> from mlnlearn.infer.layout import build_layout
+    >>> from mlnlearn.infer.sampling.layout import build_layout
     >>> from scipy.sparse import csr_array
     >>> network = Network(
     ...     cardinalities=np.array([2, 2], np.int32), unary_starts=np.array([0, 2, 4]),

@@ -16,8 +16,8 @@ from mlnlearn.counting.arrays import pack
 from mlnlearn.counting.groundings import Bindings, enumerate_groundings
 from mlnlearn.counting.prepare import order_atom
 from mlnlearn.counting.stack import Stack
+from mlnlearn.infer.grounding.worlds import Knowledge, World
 from mlnlearn.infer.network import Codes, Ints
-from mlnlearn.infer.worlds import Knowledge, World
 from mlnlearn.logic.atoms import Atom, Comparison, Constant, Literal, Predicate, Variable
 
 Types = Mapping[Variable, str]
@@ -40,7 +40,7 @@ class Evidence:
     Examples
     --------
     >>> from mlnlearn.data.database import Database
-    >>> from mlnlearn.infer.worlds import world_of
+    >>> from mlnlearn.infer.grounding.worlds import world_of
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("smokes(person)", "friends(person,person)")
     >>> db = Database.from_facts(schema, {"friends": [("Anna", "Bob")], "smokes": [("Bob",)]})

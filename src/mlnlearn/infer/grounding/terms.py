@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from mlnlearn.infer.quantified import Existential
+from mlnlearn.infer.grounding.quantified import Existential
 from mlnlearn.logic.atoms import Atom, Literal
 from mlnlearn.logic.cubes import signed_clauses
 from mlnlearn.logic.formulas import Formula

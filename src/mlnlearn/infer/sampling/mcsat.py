@@ -26,13 +26,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mlnlearn.infer import gibbs
-from mlnlearn.infer.gibbs import GibbsPlan, GibbsState, sweep
-from mlnlearn.infer.kernels import chance, count_support, draw, thresholds, uniform
-from mlnlearn.infer.layout import Layout, build_layout
-from mlnlearn.infer.mcsat_draw import Scratch, draw_solutions, draw_value, new_scratch
-from mlnlearn.infer.mcsat_propagate import QUEUED, propagate
 from mlnlearn.infer.network import Codes, Floats, Network
+from mlnlearn.infer.sampling import gibbs
+from mlnlearn.infer.sampling.gibbs import GibbsPlan, GibbsState, sweep
+from mlnlearn.infer.sampling.kernels import chance, count_support, draw, thresholds, uniform
+from mlnlearn.infer.sampling.layout import Layout, build_layout
+from mlnlearn.infer.sampling.mcsat_draw import Scratch, draw_solutions, draw_value, new_scratch
+from mlnlearn.infer.sampling.mcsat_propagate import QUEUED, propagate
 
 _LOWEST_BIT = np.uint64(1)
 

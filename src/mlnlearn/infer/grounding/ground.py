@@ -9,18 +9,18 @@ from dataclasses import replace
 from mlnlearn.counting.prepare import strip_forall
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
-from mlnlearn.infer.assemble import HARD, Assembler
-from mlnlearn.infer.evidence import Evidence
-from mlnlearn.infer.instances import ClauseGrounder, Part
-from mlnlearn.infer.network import Network
-from mlnlearn.infer.quantified import (
+from mlnlearn.infer.grounding.assemble import HARD, Assembler
+from mlnlearn.infer.grounding.evidence import Evidence
+from mlnlearn.infer.grounding.instances import ClauseGrounder, Part
+from mlnlearn.infer.grounding.quantified import (
     ExistentialTable,
     TangledError,
     renamed_apart,
     without_quantifiers,
 )
-from mlnlearn.infer.terms import Term, hard_terms, soft_terms
-from mlnlearn.infer.worlds import open_predicates, world_of
+from mlnlearn.infer.grounding.terms import Term, hard_terms, soft_terms
+from mlnlearn.infer.grounding.worlds import open_predicates, world_of
+from mlnlearn.infer.network import Network
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import Rule, atoms_of, free_variables, variable_types
 from mlnlearn.logic.normalize import ground_quantifiers
@@ -50,7 +50,7 @@ def ground(
     query
         Predicates asked for: open, whatever the database lists of them.
     open, closed, query_evidence
-        Which atoms are unknown; see `mlnlearn.infer.worlds.open_predicates`.
+        Which atoms are unknown; see `mlnlearn.infer.grounding.worlds.open_predicates`.
 
     Examples
     --------

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mlnlearn.infer.kernels import below, count_support, log_odds, put, score_values, uniform
+from mlnlearn.infer.sampling.kernels import (
+    below,
+    count_support,
+    log_odds,
+    put,
+    score_values,
+    uniform,
+)
 
 ROUNDING = 1e-9
 

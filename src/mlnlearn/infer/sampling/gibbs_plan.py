@@ -9,10 +9,10 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mlnlearn.infer.joint_moves import few_steps, new_desk, redraw_set
-from mlnlearn.infer.kernels import count_support, thresholds
-from mlnlearn.infer.layout import Layout, build_layout
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
+from mlnlearn.infer.sampling.joint_moves import few_steps, new_desk, redraw_set
+from mlnlearn.infer.sampling.kernels import count_support, thresholds
+from mlnlearn.infer.sampling.layout import Layout, build_layout
 
 _MOST_NEIGHBOURS = 5
 

@@ -17,7 +17,7 @@ import numpy as np
 from mlnlearn.counting.arrays import pack, unpack
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
-from mlnlearn.infer.blocks import Blocks
+from mlnlearn.infer.grounding.blocks import Blocks
 from mlnlearn.infer.network import Codes, GroundAtoms, Ints
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 

@@ -1,0 +1,1 @@
+"""Samplers and local search as compiled kernels over a network's flat arrays."""
