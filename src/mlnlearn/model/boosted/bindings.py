@@ -1,0 +1,201 @@
+"""Binding tables: the groundings of a conjunction for each example, one row a grounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Codes, Ints, expand_ranges
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.kernels import find_groups, sum_by_example
+from mlnlearn.model.boosted.world import Pattern, World
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flip:
+    """For every example, one ground atom with a truth value of its own, whatever the data say.
+
+    Attributes
+    ----------
+    predicate
+        Of the atoms.
+    columns
+        The atoms: a row of databases, then one of each argument's objects.
+    value
+        Their truth value.
+    known
+        Which of them are true in the data.
+    """
+
+    predicate: Predicate
+    columns: Codes
+    value: bool
+    known: Mask
+
+    def part(self, chosen: slice) -> Flip:
+        """Return the flips of some of the examples."""
+        columns = np.ascontiguousarray(self.columns[:, chosen])
+        return Flip(self.predicate, columns, self.value, self.known[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bindings:
+    """Values of the variables of a conjunction, one row a grounding, sorted by example.
+
+    Attributes
+    ----------
+    world
+        Where the objects live.
+    example
+        Per row, the number of its example.
+    columns
+        A row of databases, then one for each variable's objects.
+    size
+        Number of examples; those without a row have no grounding.
+    flip
+        An atom of each example that is true, or false, against the data.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("likes(person,person)")
+    >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
+    >>> world = World([Database.from_facts(schema, facts)])
+    >>> people = Bindings.of(world, np.array([[0, 0, 0], [0, 1, 2]], np.int32))
+    >>> likes = Pattern(schema["likes"], (0, 1))
+    >>> people.count(likes).tolist(), people.join(likes).columns.tolist()
+    ([2, 0, 0], [[0, 0], [0, 0], [1, 2]])
+    """
+
+    world: World
+    example: Codes
+    columns: Codes
+    size: int
+    flip: Flip | None = None
+
+    @classmethod
+    def of(cls, world: World, examples: Codes, flip: Flip | None = None) -> Bindings:
+        """Return the table of the empty conjunction: one row an example."""
+        size = examples.shape[1]
+        return cls(world, np.arange(size, dtype=np.int32), examples, size, flip)
+
+    @property
+    def variables(self) -> int:
+        """Number of variables that have values."""
+        return len(self.columns) - 1
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+    def where(self, rows: Mask | Ints) -> Bindings:
+        """Return some of the rows."""
+        columns = np.ascontiguousarray(self.columns[:, rows])
+        return Bindings(self.world, self.example[rows], columns, self.size, self.flip)
+
+    def of_examples(self, inside: Mask) -> Bindings:
+        """Return the rows of some examples."""
+        return self.where(inside[self.example])
+
+    def totals(self) -> Ints:
+        """Return each example's number of rows."""
+        return np.bincount(self.example, minlength=self.size).astype(np.int64)
+
+    def count(self, pattern: Pattern) -> Ints:
+        """Return, for each example, how many rows a join with the pattern would have."""
+        if _has_repeats(pattern, self.variables):
+            return self.join(pattern).totals()
+        lengths = self._ranges(pattern)[1]
+        flip = self._flip_of(pattern)
+        if flip is not None:
+            touched = self.meets_flip(pattern)
+            known = flip.known[self.example]
+            lengths = lengths + (touched * flip.value) - (touched & known)
+        counts: Ints = sum_by_example(self.example, lengths, self.size)
+        return counts
+
+    def join(self, pattern: Pattern) -> Bindings:
+        """Return the table with the pattern's facts joined; its new variables come last."""
+        starts, lengths, order = self._ranges(pattern)
+        rows = np.repeat(np.arange(len(self)), lengths)
+        chosen = order[expand_ranges(starts, lengths)]
+        facts = self.world.relation(pattern.predicate)[:, chosen]
+        keep = _repeats_agree(pattern, self.variables, facts)
+        flip = self._flip_of(pattern)
+        if flip is not None:
+            keep &= (facts != flip.columns[:, self.example[rows]]).any(axis=0)
+        rows, facts = rows[keep], facts[:, keep]
+        if flip is not None and flip.value:
+            # the flipped atom takes part once, whatever the data say of it
+            extra = np.flatnonzero(self.meets_flip(pattern))
+            rows = np.concatenate([rows, extra])
+            facts = np.concatenate([facts, flip.columns[:, self.example[extra]]], axis=1)
+            order = np.argsort(rows, kind="stable")
+            rows, facts = rows[order], facts[:, order]
+        new = [facts[place + 1] for place in _new_places(pattern, self.variables)]
+        columns = np.stack([*self.columns[:, rows], *new])
+        return Bindings(self.world, self.example[rows], columns, self.size, self.flip)
+
+    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Ints]:
+        """Return where each row's facts start and how many there are, and the facts' order."""
+        found = self.world.find(pattern, self.variables)
+        nothing = np.zeros(len(self), np.int64)
+        if found is None:
+            return nothing, nothing, nothing[:0]
+        lookup, program = found
+        if not len(lookup.lengths):
+            return nothing, nothing, lookup.order
+        arena = self.world.arena
+        groups = find_groups(program, self.columns, arena.groups, arena.hash_keys)
+        lengths = np.where(groups >= 0, lookup.lengths[groups], 0).astype(np.int64)
+        return lookup.starts[groups].astype(np.int64), lengths, lookup.order
+
+    def _flip_of(self, pattern: Pattern) -> Flip | None:
+        if self.flip is None or self.flip.predicate != pattern.predicate:
+            return None
+        return self.flip
+
+    def meets_flip(self, pattern: Pattern) -> Mask:
+        """Tell for which rows the example's flipped atom is an instance of the pattern."""
+        if self.flip is None:
+            return np.zeros(len(self), np.bool_)
+        atoms = self.flip.columns[:, self.example]
+        result = _repeats_agree(pattern, self.variables, atoms)
+        result &= atoms[0] == self.columns[0]
+        for place, term in enumerate(pattern.terms):
+            if isinstance(term, str):
+                names, codes = self.world.values(pattern.predicate.types[place])
+                result &= codes[atoms[place + 1]] == names.get(term, -1)
+            elif term < self.variables:
+                result &= atoms[place + 1] == self.columns[term + 1]
+        return result
+
+
+def _new_places(pattern: Pattern, bound: int) -> list[int]:
+    """Return the first place of each new variable, in the order of their numbers."""
+    first: dict[int, int] = {}
+    for place, term in enumerate(pattern.terms):
+        if isinstance(term, int) and term >= bound:
+            first.setdefault(term, place)
+    return [first[term] for term in sorted(first)]
+
+
+def _has_repeats(pattern: Pattern, bound: int) -> bool:
+    new = [term for term in pattern.terms if isinstance(term, int) and term >= bound]
+    return len(set(new)) < len(new)
+
+
+def _repeats_agree(pattern: Pattern, bound: int, facts: Codes) -> Mask:
+    """Tell which facts give the occurrences of a repeated new variable the same object."""
+    result = np.ones(facts.shape[1], np.bool_)
+    first: dict[int, int] = {}
+    for place, term in enumerate(pattern.terms):
+        if isinstance(term, int) and term >= bound:
+            other = first.setdefault(term, place)
+            if other != place:
+                result &= facts[place + 1] == facts[other + 1]
+    return result

@@ -1,0 +1,74 @@
+"""Why an atom has its log-odds: the rules that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlnlearn.counting.arrays import Codes
+from mlnlearn.model.boosted.evaluate import step_values
+from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause, Step, TargetRules
+from mlnlearn.model.boosted.text import Naming
+from mlnlearn.model.boosted.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One part of an atom's log-odds.
+
+    Attributes
+    ----------
+    rule
+        A rule, as text.
+    count
+        How many groundings of its body the atom has.
+    contribution
+        What it adds to the log-odds, over all steps that hold it.
+    """
+
+    rule: str
+    count: int
+    contribution: float
+
+
+def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) -> list[Reason]:
+    """Return the parts of one atom's log-odds, the largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("rich(person)")
+    >>> world = World([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
+    >>> reasons(TargetRules(schema["rich"], -1.5), False, world, np.array([[0], [0]], np.int32))
+    [Reason(rule='rich(p1)', count=1, contribution=-1.5)]
+    """
+    naming = Naming(rules.predicate)
+    found: dict[str, Reason] = {}
+    parts: list[tuple[Body, int, float]] = [((), 1, rules.intercept)]
+    for step in (rules.prior, *rules.steps):
+        parts += _parts(step, existential, world, atom)
+    for body, count, contribution in parts:
+        text = naming.rule(body)
+        before = found[text].contribution if text in found else 0.0
+        found[text] = Reason(text, count, before + contribution)
+    return sorted(found.values(), key=lambda reason: -abs(reason.contribution))
+
+
+def _parts(
+    step: Step, existential: bool, world: World, atom: Codes
+) -> Iterator[tuple[Body, int, float]]:
+    """Yield the bodies of a step that apply, with their groundings and contributions."""
+    if isinstance(step, ClauseList):
+        weighted = [(clause.body, clause.weight) for clause in step.clauses]
+    else:
+        paths = step.paths
+        numbered = step.with_values([float(number) for number in range(len(paths))])
+        reached = paths[int(step_values(numbered, world, atom, True)[0])]
+        weighted = [(reached.body, reached.value)]
+    for body, weight in weighted:
+        once = ClauseList((HornClause(body, 1.0),))
+        count = int(step_values(once, world, atom, False)[0])
+        if count:
+            yield body, count, weight if existential else weight * count

@@ -1,0 +1,162 @@
+"""Compiled loops under the binding tables: find facts by key, count them per example.
+
+A *lookup* maps the packed key of some arguments of a predicate to a group of facts. All lookups of
+a `World` live in a few shared arrays (an *arena*), so that one call can run through any number of
+them. A lookup is one row of integers, its *program*:
+
+==========  ====================================================================
+0           number of key columns
+1-5, 6-10   which columns of the binding table, and what each is multiplied by
+11          what to add to the key (from constants)
+12          0: the key is a place in the table; 1: the key is hashed to one
+13, 14      where its groups' table starts in `groups`, and its size
+15          where its groups start in `starts` and `lengths`
+16          number of constants told apart at an open argument, 0 for none
+17          where the constants' codes of its facts start in `slots`
+18          number of its first candidate
+19          where its hashed keys start in `hash_keys`
+==========  ====================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+KEY_PLACES = 5
+"""Most key columns that a program can hold."""
+WIDTH = 20
+"""Length of a program."""
+
+
+@njit(cache=True, inline="always")
+def _place(key, size):  # type: ignore[no-untyped-def]
+    """Hash a key to a place below `size`, a power of two."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    return np.int64(mixed & np.uint64(size - 1))
+
+
+@njit(cache=True)
+def fill_hash(keys, size):  # type: ignore[no-untyped-def]
+    """Hash distinct keys to their positions, by open addressing; empty places hold -1."""
+    table_keys = np.full(size, -1, np.int64)
+    groups = np.full(size, -1, np.int32)
+    for group in range(len(keys)):
+        place = _place(keys[group], size)
+        while groups[place] >= 0:
+            place = (place + 1) & (size - 1)
+        table_keys[place] = keys[group]
+        groups[place] = group
+    return table_keys, groups
+
+
+@njit(cache=True)
+def _find(program, columns, groups, hash_keys, keys, found):  # type: ignore[no-untyped-def]
+    """Put the group of facts that each row of a binding table finds into `found`, -1 for none."""
+    rows = columns.shape[1]
+    keys[:rows] = program[11]
+    for place in range(program[0]):
+        column, factor = columns[program[1 + place]], program[6 + place]
+        for row in range(rows):
+            keys[row] += np.int64(column[row]) * factor
+    size = program[14]
+    table = groups[program[13] : program[13] + size]
+    if program[12] == 0:
+        for row in range(rows):
+            found[row] = table[keys[row]]
+        return
+    stored = hash_keys[program[19] : program[19] + size]
+    for row in range(rows):
+        key = keys[row]
+        place = _place(key, size)
+        while table[place] >= 0 and stored[place] != key:
+            place = (place + 1) & (size - 1)
+        found[row] = table[place]
+
+
+@njit(cache=True)
+def find_groups(program, columns, groups, hash_keys):  # type: ignore[no-untyped-def]
+    """Return, for each row of a binding table, its group of facts, -1 for none."""
+    rows = columns.shape[1]
+    found = np.empty(rows, np.int32)
+    _find(program, columns, groups, hash_keys, np.empty(rows, np.int64), found)
+    return found
+
+
+@njit(cache=True)
+def sum_by_example(example, values, size):  # type: ignore[no-untyped-def]
+    """Sum the values of each example's rows."""
+    sums = np.zeros(size, np.int64)
+    for row in range(len(example)):
+        sums[example[row]] += values[row]
+    return sums
+
+
+@njit(cache=True)
+def _grown(array):  # type: ignore[no-untyped-def]
+    larger = np.empty(2 * len(array), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@njit(cache=True)
+def _example_bounds(example):  # type: ignore[no-untyped-def]
+    """Return where the rows of each example start, and the number of rows at the end."""
+    bounds = np.empty(len(example) + 1, np.int64)
+    number = 0
+    for row in range(len(example)):
+        if row == 0 or example[row] != example[row - 1]:
+            bounds[number] = row
+            number += 1
+    bounds[number] = len(example)
+    return bounds[: number + 1]
+
+
+@njit(cache=True)
+def count_candidates(  # type: ignore[no-untyped-def]
+    programs, columns, example, groups, hash_keys, starts, lengths, slots
+):
+    """Count, for every candidate and example, the facts that the example's rows find.
+
+    Rows come sorted by example. Returns three parallel arrays (candidate, example, count) without
+    zeros, and whether a count went beyond 32 bits.
+    """
+    rows = len(example)
+    bounds = _example_bounds(example)
+    keys, found = np.empty(rows, np.int64), np.empty(rows, np.int32)
+    candidates = np.empty(4 * rows + 1024, np.int32)
+    examples, counts = np.empty_like(candidates), np.empty_like(candidates)
+    sums = np.zeros(max(1, programs[:, 16].max() if len(programs) else 1), np.int64)
+    touched = np.empty(len(sums), np.int64)
+    filled, too_large = 0, False
+    for program in programs:
+        _find(program, columns, groups, hash_keys, keys, found)
+        size = lengths[program[15] :]
+        for number in range(len(bounds) - 1):
+            seen = 0
+            for row in range(bounds[number], bounds[number + 1]):
+                if found[row] < 0:
+                    continue
+                many = size[found[row]]
+                if program[16] == 0:
+                    touched[0], seen = 0, 1
+                    sums[0] += many
+                    continue
+                first = program[17] + starts[program[15] + found[row]]
+                for slot in slots[first : first + many]:
+                    if sums[slot] == 0:
+                        touched[seen] = slot
+                        seen += 1
+                    sums[slot] += 1
+            while filled + seen > len(counts):
+                candidates, examples = _grown(candidates), _grown(examples)
+                counts = _grown(counts)
+            for slot in touched[:seen]:
+                too_large |= sums[slot] > 2147483647
+                candidates[filled] = program[18] + slot
+                examples[filled] = example[bounds[number]]
+                counts[filled] = sums[slot]
+                filled += 1
+                sums[slot] = 0
+    return candidates[:filled].copy(), examples[:filled].copy(), counts[:filled].copy(), too_large

@@ -1,0 +1,79 @@
+"""Log-odds of target atoms given everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.bindings import Bindings, Mask
+from mlnlearn.model.boosted.evaluate import Floats, step_values
+from mlnlearn.model.boosted.influence import influence
+from mlnlearn.model.boosted.rules import TargetRules
+from mlnlearn.model.boosted.world import Pattern, World
+
+
+def is_true(world: World, predicate: Predicate, rows: Codes) -> Mask:
+    """Tell which atoms are true in the data.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("rich(person)")
+    >>> facts = {"rich": [("Anna",)]}
+    >>> world = World([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
+    >>> is_true(world, schema["rich"], np.array([[0, 0], [0, 1]], np.int32)).tolist()
+    [False, True]
+    """
+    everything = Bindings.of(world, np.ascontiguousarray(rows))
+    result: Mask = everything.count(Pattern(predicate, tuple(range(predicate.arity)))) > 0
+    return result
+
+
+def potentials(
+    targets: Sequence[TargetRules], existential: bool, world: World, name: str, rows: Codes
+) -> Floats:
+    """Return the log-odds of atoms of a target under the rules of all targets.
+
+    Parameters
+    ----------
+    targets
+        The rules of the model.
+    existential
+        Under existential semantics the rules of other targets have no say.
+    world
+        The facts.
+    name
+        The target whose atoms are asked for.
+    rows
+        The atoms: a row of databases, then one of each argument's objects.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("rich(person)")
+    >>> world = World([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
+    >>> rules = TargetRules(schema["rich"], -1.5)
+    >>> potentials([rules], False, world, "rich", np.array([[0], [0]], np.int32)).tolist()
+    [-1.5]
+    """
+    own = [rules for rules in targets if rules.predicate.name == name]
+    if not own:
+        known = ", ".join(rules.predicate.name for rules in targets)
+        raise InputError(f"no target {name!r} in this model; it has: {known}")
+    result = np.full(rows.shape[1], own[0].intercept)
+    for step in (own[0].prior, *own[0].steps):
+        result += step_values(step, world, rows, existential)
+    if not existential and len(targets) > 1:
+        truth = is_true(world, own[0].predicate, rows)
+        for rules in targets:
+            if rules is own[0]:
+                continue
+            for step in (rules.prior, *rules.steps):
+                result += influence(step, rules.predicate, world, own[0].predicate, rows, truth)
+    return result

@@ -1,0 +1,217 @@
+"""What boosting learns: regression trees over conjunctions, and weighted Horn clauses.
+
+Variables are numbers. Those of the target atom come first; a test's new variables take the next
+numbers and keep them on the branch where the test holds. On the other branch they are free again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.world import Pattern
+
+Body: TypeAlias = tuple[Pattern, ...]
+"""A conjunction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The end of a branch: what an example gets, per grounding under counting semantics."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A test whether the conjunction of the branch so far and of `test` has a grounding.
+
+    Attributes
+    ----------
+    test
+        One or more patterns.
+    yes
+        For examples with a grounding; they keep all their groundings.
+    no
+        For the others, with the groundings they had before the test.
+    """
+
+    test: Body
+    yes: Node
+    no: Node
+
+
+Node: TypeAlias = Leaf | Split
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A relational regression tree: every example ends in one leaf."""
+
+    root: Node
+
+    def scaled(self, factor: float) -> Tree:
+        """Return the tree with all values multiplied.
+
+        Examples
+        --------
+        >>> Tree(Leaf(2.0)).scaled(0.5)
+        Tree(root=Leaf(value=1.0))
+        """
+        return Tree(_scaled(self.root, factor))
+
+    def with_values(self, values: Sequence[float]) -> Tree:
+        """Return the tree with other values at its leaves, given in the order of its paths.
+
+        Examples
+        --------
+        >>> Tree(Leaf(2.0)).with_values([3.0])
+        Tree(root=Leaf(value=3.0))
+        """
+        return Tree(_relabelled(self.root, iter(values)))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The branches, first those where tests hold: the tree as an ordered list of rules."""
+        return tuple(_paths(self.root, (), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class HornClause:
+    """``body => target`` with a weight that counts once a grounding of the body."""
+
+    body: Body
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseList:
+    """Clauses whose values are added up."""
+
+    clauses: tuple[HornClause, ...]
+
+    def scaled(self, factor: float) -> ClauseList:
+        """Return the list with all weights multiplied.
+
+        Examples
+        --------
+        >>> ClauseList((HornClause((), 2.0),)).scaled(0.5).clauses[0].weight
+        1.0
+        """
+        return ClauseList(tuple(replace(c, weight=c.weight * factor) for c in self.clauses))
+
+
+Step: TypeAlias = Tree | ClauseList
+"""What one round of boosting adds for one target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One branch of a tree: the tests that held, those that failed, and the value at the end.
+
+    Attributes
+    ----------
+    body
+        Patterns of all tests that held.
+    failed
+        For every test that failed, how much of `body` stood before it, and the test.
+    value
+        The leaf's.
+    """
+
+    body: Body
+    failed: tuple[tuple[int, Body], ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRules:
+    """Everything learned about one target predicate.
+
+    Attributes
+    ----------
+    predicate
+        The target.
+    bias
+        Log-odds before any rule.
+    prior
+        Clauses given, not learned.
+    steps
+        What each round added.
+    shifts
+        After each round, what to add to the bias so that the mean probability is right; empty for
+        nothing.
+    """
+
+    predicate: Predicate
+    bias: float
+    prior: ClauseList = ClauseList(())
+    steps: tuple[Step, ...] = ()
+    shifts: tuple[float, ...] = ()
+
+    @property
+    def intercept(self) -> float:
+        """The bias with the shift of the last round: the weight of the target's unit clause."""
+        return self.bias + self.shifts[-1] if self.shifts else self.bias
+
+    def first(self, steps: int) -> TargetRules:
+        """Return the rules after the first steps only."""
+        return replace(self, steps=self.steps[:steps], shifts=self.shifts[:steps])
+
+
+def bodies(step: Step) -> Iterator[Body]:
+    """Yield every conjunction that a step tests for groundings.
+
+    Examples
+    --------
+    >>> rain = Pattern(Predicate("rain", ()), ())
+    >>> [len(body) for body in bodies(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
+    [1]
+    """
+    if isinstance(step, ClauseList):
+        yield from (clause.body for clause in step.clauses)
+    else:
+        yield from _tests(step.root, ())
+
+
+def weighted_bodies(step: Step) -> list[tuple[Body, float]]:
+    """Return the bodies of a step's rules with their weights, in the order they apply.
+
+    Examples
+    --------
+    >>> weighted_bodies(Tree(Leaf(0.5)))
+    [((), 0.5)]
+    """
+    if isinstance(step, ClauseList):
+        return [(clause.body, clause.weight) for clause in step.clauses]
+    return [(path.body, path.value) for path in step.paths]
+
+
+def _tests(node: Node, body: Body) -> Iterator[Body]:
+    if isinstance(node, Split):
+        yield body + node.test
+        yield from _tests(node.yes, body + node.test)
+        yield from _tests(node.no, body)
+
+
+def _scaled(node: Node, factor: float) -> Node:
+    if isinstance(node, Leaf):
+        return Leaf(node.value * factor)
+    return Split(node.test, _scaled(node.yes, factor), _scaled(node.no, factor))
+
+
+def _relabelled(node: Node, values: Iterator[float]) -> Node:
+    if isinstance(node, Leaf):
+        return Leaf(next(values))
+    yes = _relabelled(node.yes, values)
+    return Split(node.test, yes, _relabelled(node.no, values))
+
+
+def _paths(node: Node, body: Body, failed: tuple[tuple[int, Body], ...]) -> Iterator[Path]:
+    if isinstance(node, Leaf):
+        yield Path(body, failed, node.value)
+        return
+    yield from _paths(node.yes, body + node.test, failed)
+    yield from _paths(node.no, body, (*failed, (len(body), node.test)))

@@ -1,0 +1,121 @@
+"""Boosted rules as text and as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
+from mlnlearn.logic.formulas import And, Exists, Formula, Implies, Not
+from mlnlearn.model.boosted.rules import Body, Leaf, Node, Path, Tree
+from mlnlearn.model.boosted.world import EQUALS, Pattern
+
+
+class Naming:
+    """Names for numbered variables: the initial of the type, and a number.
+
+    Examples
+    --------
+    >>> wrote = Predicate("publication", ("title", "person"))
+    >>> naming = Naming(Predicate("advisedBy", ("person", "person")))
+    >>> print(naming.head, naming.conjunction((Pattern(wrote, (2, 0)), Pattern(wrote, (2, 1)))))
+    advisedBy(p1,p2) publication(t1,p1) ^ publication(t1,p2)
+    """
+
+    def __init__(self, target: Predicate) -> None:
+        self.target = target
+
+    @property
+    def head(self) -> Atom:
+        """The target atom."""
+        return Atom(self.target, tuple(map(Variable, _names(self.target.types))))
+
+    def atoms(self, body: Body, prefix: str = "") -> tuple[AnyAtom, ...]:
+        """Return the atoms of a conjunction; `prefix` marks its own variables."""
+        types = dict(enumerate(self.target.types))
+        for pattern in body:
+            for term, kind in zip(pattern.terms, pattern.predicate.types, strict=True):
+                if isinstance(term, int):
+                    types.setdefault(term, kind)
+        names = _names([types[number] for number in sorted(types)])
+        heads = self.target.arity
+        named = {
+            number: Variable(name if number < heads else prefix + name)
+            for number, name in zip(sorted(types), names, strict=True)
+        }
+        return tuple(_atom(pattern, named) for pattern in body)
+
+    def conjunction(self, body: Body) -> str:
+        """Return a conjunction as text."""
+        return " ^ ".join(map(str, self.atoms(body)))
+
+    def rule(self, body: Body) -> str:
+        """Return ``body => head`` as text."""
+        return f"{self.conjunction(body)} => {self.head}" if body else str(self.head)
+
+    def path(self, path: Path, existential: bool) -> Formula:
+        """Return the formula that a branch of a tree stands for.
+
+        A test fails for an example where no grounding of the branch so far passes it; hence the
+        whole branch, under variables of its own, stands with the test under the negation.
+        """
+        parts: list[Formula] = list(self.atoms(path.body))
+        if existential and parts:
+            parts = [self._exists(path.body, "")]
+        for number, (length, test) in enumerate(path.failed):
+            before = tuple(
+                pattern
+                for pattern in path.body[:length]
+                if any(variable >= self.target.arity for variable in pattern.variables)
+            )
+            parts.append(Not(self._exists(before + test, "n" if number == 0 else f"n{number}_")))
+        return _implies(parts, self.head)
+
+    def _exists(self, body: Body, prefix: str) -> Formula:
+        atoms = self.atoms(body, prefix)
+        found = dict.fromkeys(t for a in atoms for t in a.terms if isinstance(t, Variable))
+        own = tuple(variable for variable in found if variable not in self.head.terms)
+        inner = _and(atoms)
+        return Exists(own, inner) if own else inner
+
+    def tree(self, tree: Tree) -> str:
+        """Return a tree as indented text."""
+        return "\n".join(self._lines(tree.root, ()))
+
+    def _lines(self, node: Node, body: Body) -> Iterator[str]:
+        if isinstance(node, Leaf):
+            yield f"{node.value:+.4f}"
+            return
+        shown = self.atoms(body + node.test)[len(body) :]
+        yield " ^ ".join(map(str, shown)) + " ?"
+        for label, child, path in (("yes", node.yes, body + node.test), ("no ", node.no, body)):
+            lines = list(self._lines(child, path))
+            bar = "│" if label == "yes" else " "
+            yield f"{'├─' if label == 'yes' else '└─'} {label} {lines[0]}"
+            yield from (f"{bar}      {line}" for line in lines[1:])
+
+
+def _names(types: Sequence[str]) -> list[str]:
+    used: dict[str, int] = {}
+    names = []
+    for kind in types:
+        letter = kind[:1].lower() if kind[:1].isalpha() and kind[:1].isascii() else "x"
+        used[letter] = used.get(letter, 0) + 1
+        names.append(f"{letter}{used[letter]}")
+    return names
+
+
+def _atom(pattern: Pattern, named: dict[int, Variable]) -> AnyAtom:
+    terms: tuple[Term, ...] = tuple(
+        named[term] if isinstance(term, int) else Constant(term) for term in pattern.terms
+    )
+    if pattern.predicate.name == EQUALS:
+        return Comparison(EQUALS, terms[0], terms[1])
+    return Atom(pattern.predicate, terms)
+
+
+def _and(parts: Sequence[Formula]) -> Formula:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _implies(parts: Sequence[Formula], head: Atom) -> Formula:
+    return Implies(_and(parts), head) if parts else head

@@ -1,0 +1,1 @@
+"""Learners of structure: which rules there are, and their weights."""

@@ -1,0 +1,239 @@
+"""Beam search for one Horn clause that fits the gradients (algorithm 1 of Khot et al. 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause
+from mlnlearn.structure.boosting.features import Features
+from mlnlearn.structure.boosting.language import renamed
+from mlnlearn.structure.boosting.scoring import (
+    Floats,
+    Mask,
+    Regression,
+    clause_gains,
+    gain,
+    sums_of,
+)
+
+_SMALLEST_GAIN = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseSettings:
+    """Limits of the search.
+
+    Attributes
+    ----------
+    length
+        Most literals in a body.
+    beam
+        Most clauses kept for expansion.
+    number
+        Clauses learned in a row, gradients being updated after each.
+    min_examples
+        Fewest training examples that a body must cover.
+    existential
+        Whether a clause counts once, not once a grounding.
+    """
+
+    length: int = 3
+    beam: int = 10
+    number: int = 3
+    min_examples: int = 6
+    existential: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A clause and the examples whose potentials it changes.
+
+    Attributes
+    ----------
+    clause
+        The clause.
+    examples, counts
+        Examples of the pool with groundings of the body, and what the weight is multiplied by.
+    """
+
+    clause: HornClause
+    examples: Codes | Ints
+    counts: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    body: Body
+    gain: float
+    weight: float
+    examples: Codes | Ints
+    counts: Ints
+
+
+def find_clause(
+    features: Features, gradient: Floats, weight: Floats, chosen: Mask, settings: ClauseSettings
+) -> Found:
+    """Return the clause that lowers the squared error most, as far as the beam sees.
+
+    Parameters
+    ----------
+    features
+        Candidates and counts for the pool of examples.
+    gradient, weight
+        Per example of the pool.
+    chosen
+        The examples to fit.
+    settings
+        Limits.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.world import World
+    >>> from mlnlearn.structure.boosting.language import language_of
+    >>> schema = Schema.of("happy(person)", "rich(person)")
+    >>> people = [f"P{i}" for i in range(4)]
+    >>> facts = {"rich": [("P0",), ("P1",)]}
+    >>> world = World([Database.from_facts(schema, facts, domains={"person": people})])
+    >>> examples = np.array([[0] * 4, range(4)], np.int32)
+    >>> language = language_of(world, "happy", ["rich"], most_constants=0)
+    >>> features = Features(world, examples, ("person",), language)
+    >>> found = find_clause(features, np.array([1.0, 0.5, -0.1, 0.1]), np.ones(4),
+    ...                     np.ones(4, bool), ClauseSettings(min_examples=1))
+    >>> found.clause.body[0].predicate.name, found.clause.weight
+    ('rich', 0.75)
+    """
+    size = len(features)
+    regression = Regression(
+        gradient, np.where(chosen, weight, 0.0), chosen, np.ones(size), settings.existential
+    )
+    moment, square, total = regression.moments
+    everyone = np.arange(size)
+    best = _Candidate((), gain(moment, square), regression.value, everyone, np.ones(size, np.int64))
+    waiting, seen = [best], {canonical((), 0)}
+    while waiting:
+        parent = waiting.pop(0)
+        if len(parent.body) >= settings.length or features.is_too_large(parent.body):
+            continue
+        for child in _children(features, parent, regression, settings):
+            name = canonical(child.body, len(features.types))
+            if name in seen:
+                continue
+            seen.add(name)
+            waiting.append(child)
+            if child.gain > best.gain + _SMALLEST_GAIN * total:
+                best = child
+        waiting.sort(key=lambda candidate: -candidate.gain)
+        del waiting[settings.beam :]
+    counts = np.ones(len(best.counts)) if settings.existential else best.counts.astype(np.float64)
+    body = arranged(best.body, len(features.types))
+    return Found(HornClause(body, best.weight), best.examples, counts)
+
+
+def _children(
+    features: Features, parent: _Candidate, regression: Regression, settings: ClauseSettings
+) -> Iterator[_Candidate]:
+    """Yield the best extensions that are no worse than their parent, as many as the beam holds."""
+    found = []
+    for block in features.blocks(parent.body, len(parent.body) + 2 <= settings.length):
+        sums = sums_of(block, regression)
+        gains = clause_gains(sums)
+        good = np.flatnonzero((sums.examples >= settings.min_examples) & (gains >= parent.gain))
+        order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]
+        for number in order.tolist():
+            weight = float(sums.moment[number] / sums.square[number])
+            found.append((float(gains[number]), weight, block, number))
+    found.sort(key=lambda item: -item[0])
+    for value, weight, block, number in found[: settings.beam]:
+        examples, counts = block.counts(number)
+        yield _Candidate(parent.body + block.test(number), value, weight, examples, counts)
+
+
+def canonical(body: Body, heads: int) -> tuple[object, ...]:
+    """Return the same name for all orders of the literals and names of the new variables.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> wrote = Predicate("publication", ("title", "person"))
+    >>> one = (Pattern(wrote, (2, 0)), Pattern(wrote, (2, 1)))
+    >>> canonical(one, 2) == canonical(one[::-1], 2)
+    True
+    """
+    return min(_name(order, heads) for order in permutations(body))
+
+
+def arranged(body: Body, heads: int) -> Body:
+    """Return the literals in one order, whatever order they were found in.
+
+    Of all orders in which every literal shares a variable with the head or an earlier one, the
+    first by name is taken; new variables are numbered by first occurrence.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> wrote, old = Predicate("publication", ("title", "person")), Predicate("old", ("title",))
+    >>> one = (Pattern(wrote, (2, 1)), Pattern(wrote, (2, 0)), Pattern(old, (2,)))
+    >>> [(pattern.predicate.name, pattern.terms) for pattern in arranged(one, 2)]
+    [('publication', (2, 0)), ('old', (2,)), ('publication', (2, 1))]
+    """
+    orders = [order for order in permutations(body) if _is_connected(order, heads)]
+    return renamed(min(orders, key=lambda order: _name(order, heads)), heads)
+
+
+def _is_connected(body: Body, heads: int) -> bool:
+    known = set(range(heads))
+    for pattern in body:
+        if pattern.terms and known.isdisjoint(pattern.variables):
+            return False
+        known.update(pattern.variables)
+    return True
+
+
+def _name(body: Body, heads: int) -> tuple[tuple[str, tuple[tuple[bool, int, str], ...]], ...]:
+    """Name literals in order, new variables by first occurrence."""
+    numbers: dict[int, int] = {}
+    return tuple(
+        (
+            pattern.predicate.name,
+            tuple(
+                (True, 0, term)
+                if isinstance(term, str)
+                else (
+                    False,
+                    term if term < heads else heads + numbers.setdefault(term, len(numbers)),
+                    "",
+                )
+                for term in pattern.terms
+            ),
+        )
+        for pattern in body
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundList:
+    """The clauses of one step, in the order they were found."""
+
+    found: tuple[Found, ...]
+    size: int
+
+    @property
+    def step(self) -> ClauseList:
+        """The clauses alone."""
+        return ClauseList(tuple(item.clause for item in self.found))
+
+    def values(self, step: ClauseList) -> Floats:
+        """Return each example's value under clauses of the same bodies."""
+        result = np.zeros(self.size)
+        for item, clause in zip(self.found, step.clauses, strict=True):
+            result[item.examples] += clause.weight * item.counts
+        return result

@@ -1,0 +1,355 @@
+"""The language bias of boosting: which literals may be tried at a node.
+
+By default it is read off the schema and the data. A literal must share a variable with the path
+before it; every other argument is a variable of the path, a new one, or, for types with few
+constants, any of these constants. Users who have modes can give them instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.schema import Schema
+from mlnlearn.model.boosted.rules import Body
+from mlnlearn.model.boosted.world import Pattern, World, equality
+
+_MODE = re.compile(r"\s*([A-Za-z_][\w\-']*)\s*(?:\(([^()]*)\))?\s*\.?\s*\Z")
+_OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A literal to try, or a family of them that differ in one constant.
+
+    Attributes
+    ----------
+    pattern
+        The literal; new variables have the next free numbers.
+    slot
+        The argument place that takes every constant of its type in turn, if any.
+    new
+        Number of new variables.
+    """
+
+    pattern: Pattern
+    slot: int | None
+    new: int
+
+    def with_constant(self, name: str) -> Pattern:
+        """Return the member of the family with the given constant."""
+        terms = list(self.pattern.terms)
+        if self.slot is not None:
+            terms[self.slot] = name
+        return Pattern(self.pattern.predicate, tuple(terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The templates for one list of typed variables.
+
+    Attributes
+    ----------
+    single
+        To be tried alone.
+    pairs
+        Literals with new variables, each with the literals that use them: a conjunction of two
+        may tell much where its first half tells nothing.
+    """
+
+    single: tuple[Template, ...]
+    pairs: tuple[tuple[Template, tuple[Template, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How the arguments of a predicate may be filled: one of ``+``, ``-``, ``#`` a place.
+
+    ``+`` takes a variable of the path, ``-`` such a variable or a new one, ``#`` a constant.
+
+    Examples
+    --------
+    >>> schema = Schema.of("inPhase(person,phase)")
+    >>> Mode.parse("inPhase(+person,#phase)", schema).signs
+    '+#'
+    """
+
+    predicate: Predicate
+    signs: str
+
+    @classmethod
+    def parse(cls, text: str, schema: Schema) -> Mode:
+        """Read a mode such as ``"publication(-title,+person)"``; the types may be left out."""
+        found = _MODE.match(text.removeprefix("mode:"))
+        if not found or found[1] not in schema:
+            known = ", ".join(predicate.name for predicate in schema.predicates)
+            raise InputError(f"{text!r} is no mode of a known predicate; declared are: {known}")
+        predicate = schema[found[1]]
+        places = [part.strip() for part in (found[2] or "").split(",") if part.strip()]
+        if len(places) != predicate.arity:
+            raise InputError(f"mode {text!r}: {predicate} has {predicate.arity} arguments")
+        for part, kind in zip(places, predicate.types, strict=True):
+            if part[0] not in "+-#" or part[1:] not in ("", kind):
+                raise InputError(
+                    f"mode {text!r}: found {part!r}, expected one of +{kind}, -{kind}, #{kind}"
+                )
+        signs = "".join(part[0] for part in places)
+        if signs.count("#") > 1:
+            raise InputError(
+                f"mode {text!r}: a literal takes one constant", hint="write - for all # but one"
+            )
+        return cls(predicate, signs)
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """Which literals may be tried, given the variables there are.
+
+    Attributes
+    ----------
+    modes
+        The predicates that bodies may use, and how.
+    counted
+        Types whose constants may stand in rules.
+    heads
+        Number of the target's arguments. Only these variables are tested for equality, with each
+        other or with constants; any other variable can stand in the second literal itself.
+    lookahead
+        Whether pairs of literals are tried.
+    """
+
+    modes: tuple[Mode, ...]
+    counted: tuple[str, ...]
+    heads: int
+    lookahead: bool = True
+    _plans: dict[tuple[str, ...], Plan] = field(default_factory=dict)
+
+    def plan(self, types: tuple[str, ...]) -> Plan:
+        """Return the templates for variables of the given types."""
+        if types not in self._plans:
+            self._plans[types] = self._make(types)
+        return self._plans[types]
+
+    def _make(self, types: tuple[str, ...]) -> Plan:
+        single = tuple(self._templates(types, frozenset(range(len(types)))))
+        pairs = []
+        seen: set[tuple[Pattern, ...]] = set()
+        if self.lookahead:
+            for first in single:
+                if first.slot is not None or not first.new:
+                    continue
+                after = types + new_types(first.pattern, len(types))
+                needed = frozenset(range(len(types), len(after)))
+                second = [
+                    template
+                    for template in self._templates(after, needed)
+                    if not repeats((first.pattern,), template, len(after))
+                    and _is_new_pair(first, template, len(types), seen)
+                ]
+                if second:
+                    pairs.append((first, tuple(second)))
+        return Plan(single, tuple(pairs))
+
+    def _templates(self, types: tuple[str, ...], needed: frozenset[int]) -> Iterator[Template]:
+        """Yield the literals that use at least one of the needed variables."""
+        yield from self._equalities(types, needed)
+        for mode in self.modes:
+            options = [
+                _options(sign, kind, types)
+                for sign, kind in zip(mode.signs, mode.predicate.types, strict=True)
+            ]
+            if not mode.predicate.arity:
+                if 0 in needed:
+                    yield Template(Pattern(mode.predicate, ()), None, 0)
+                continue
+            for choice in product(*options):
+                used = [term for term in choice if term is not None and term >= 0]
+                if len(set(used)) == len(used) and needed.intersection(used):
+                    yield _template(mode, choice, len(types))
+
+    def _equalities(self, types: tuple[str, ...], needed: frozenset[int]) -> Iterator[Template]:
+        for left, kind in enumerate(types[: self.heads]):
+            predicate = equality(kind)
+            if kind in self.counted and left in needed:
+                yield Template(Pattern(predicate, (left, _OPEN)), 1, 0)
+            for right in range(left + 1, self.heads):
+                if types[right] == kind and needed & {left, right}:
+                    yield Template(Pattern(predicate, (left, right)), None, 0)
+
+
+def language_of(
+    world: World,
+    target: str,
+    bodies: Iterable[str],
+    modes: Sequence[str] = (),
+    most_constants: int = 20,
+    lookahead: bool = True,
+) -> Language:
+    """Return the language for one target.
+
+    Parameters
+    ----------
+    world
+        The training data.
+    target
+        The predicate to learn; it stands in no body.
+    bodies
+        Names of the predicates that may stand in bodies.
+    modes
+        Where given, only these predicates are used, and only so.
+    most_constants
+        A type of values, such as colours, lends its constants to rules if it has at most this many.
+        Values, unlike things, are shared by the databases; within a single one they are few beside
+        the things of other types.
+    lookahead
+        Whether pairs of literals are tried.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> schema = Schema.of("happy(person)", "mood(person,colour)")
+    >>> facts = {"mood": [(f"P{i}", "Red") for i in range(30)]}
+    >>> world = World([Database.from_facts(schema, facts)])
+    >>> language = language_of(world, "happy", ["mood"])
+    >>> language.counted, len(language.plan(("person",)).single)
+    (('colour',), 2)
+    """
+    schema = world.schema
+    heads = schema[target].arity
+    allowed = [name for name in bodies if name != target]
+    counted = tuple(kind for kind in schema.types if _is_value(world, kind, most_constants))
+    if modes:
+        return Language(_given_modes(modes, schema, target), counted, heads, lookahead)
+    derived = []
+    for name in allowed:
+        predicate = schema[name]
+        derived.append(Mode(predicate, "-" * predicate.arity))
+        derived += [
+            Mode(predicate, "-" * place + "#" + "-" * (predicate.arity - place - 1))
+            for place, kind in enumerate(predicate.types)
+            if kind in counted and predicate.arity > 1
+        ]
+    return Language(tuple(derived), counted, heads, lookahead)
+
+
+def _is_value(world: World, kind: str, most: int) -> bool:
+    distinct, total = len(world.values(kind)[0]), world.objects(kind)
+    if not 0 < distinct <= most:
+        return False
+    if len(world.databases) > 1:
+        return 2 * total >= 3 * distinct
+    others = sum(world.objects(other) for other in world.schema.types if other != kind)
+    return distinct * distinct <= others
+
+
+def _given_modes(modes: Sequence[str], schema: Schema, target: str) -> tuple[Mode, ...]:
+    parsed, problems = [], []
+    for text in modes:
+        try:
+            parsed.append(Mode.parse(text, schema))
+        except InputError as problem:
+            problems.append(problem)
+    if problems:
+        raise InputErrors(problems)
+    return tuple(mode for mode in parsed if mode.predicate.name != target)
+
+
+def new_types(pattern: Pattern, bound: int) -> tuple[str, ...]:
+    """Return the types of a pattern's new variables, in the order of their numbers.
+
+    Examples
+    --------
+    >>> new_types(Pattern(Predicate("publication", ("title", "person")), (2, 0)), 2)
+    ('title',)
+    """
+    found = {
+        term: kind
+        for term, kind in zip(pattern.terms, pattern.predicate.types, strict=True)
+        if isinstance(term, int) and bound <= term < _OPEN
+    }
+    return tuple(found[term] for term in sorted(found))
+
+
+def repeats(body: Body, template: Template, bound: int) -> bool:
+    """Tell whether a literal of the path, with fresh variables for some, is what is to be tried.
+
+    Examples
+    --------
+    >>> wrote = Predicate("publication", ("title", "person"))
+    >>> repeats((Pattern(wrote, (2, 0)),), Template(Pattern(wrote, (3, 0)), None, 1), 3)
+    True
+    """
+    if template.slot is not None:
+        return False
+    wanted = template.pattern
+    return any(
+        pattern.predicate == wanted.predicate
+        and all(
+            old == new or (isinstance(new, int) and new >= bound)
+            for old, new in zip(pattern.terms, wanted.terms, strict=True)
+        )
+        for pattern in body
+    )
+
+
+def _options(sign: str, kind: str, types: tuple[str, ...]) -> list[int | None]:
+    """Return what a place takes: variables' numbers, -1 for a new one, None for constants."""
+    if sign == "#":
+        return [None]
+    known: list[int | None] = [number for number, other in enumerate(types) if other == kind]
+    return [*known, -1] if sign == "-" else known
+
+
+def _template(mode: Mode, choice: Sequence[int | None], bound: int) -> Template:
+    terms: list[int | str] = []
+    slot, new = None, 0
+    for place, term in enumerate(choice):
+        if term is None:
+            slot = place
+            terms.append(_OPEN)
+        elif term < 0:
+            terms.append(bound + new)
+            new += 1
+        else:
+            terms.append(term)
+    return Template(Pattern(mode.predicate, tuple(terms)), slot, new)
+
+
+def _is_new_pair(
+    first: Template, second: Template, bound: int, seen: set[tuple[Pattern, ...]]
+) -> bool:
+    """Tell whether a pair, its literals in either order, comes for the first time."""
+    names = [
+        renamed((one.pattern, other.pattern), bound)
+        for one, other in ((first, second), (second, first))
+    ]
+    if names[0] in seen:
+        return False
+    seen.update(names)
+    return True
+
+
+def renamed(body: Body, bound: int) -> Body:
+    """Give the new variables numbers by first occurrence.
+
+    Examples
+    --------
+    >>> wrote = Predicate("publication", ("title", "person"))
+    >>> renamed((Pattern(wrote, (5, 0)),), 2)[0].terms
+    (2, 0)
+    """
+    numbers: dict[int, int] = {}
+    result = []
+    for pattern in body:
+        terms = tuple(
+            numbers.setdefault(term, bound + len(numbers))
+            if isinstance(term, int) and bound <= term < _OPEN
+            else term
+            for term in pattern.terms
+        )
+        result.append(Pattern(pattern.predicate, terms))
+    return tuple(result)

@@ -1,0 +1,275 @@
+"""The learners: settings, and `fit`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.examples import Examples
+from mlnlearn.errors import InputError
+from mlnlearn.files import write_atomically
+from mlnlearn.logic.formulas import Rule
+from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain, to_json
+from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.boosted.rules import Step
+from mlnlearn.model.boosted.world import World
+from mlnlearn.structure.boosting.clauses import ClauseSettings
+from mlnlearn.structure.boosting.fit import Boosting, Progress, StepSettings
+from mlnlearn.structure.boosting.language import language_of
+from mlnlearn.structure.boosting.pool import Sampling
+from mlnlearn.structure.boosting.prior import prior_clauses
+from mlnlearn.structure.boosting.trees import TreeSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Boosted:
+    """Settings that boosted networks of both kinds share."""
+
+    target: str | tuple[str, ...]
+    steps: int = 20
+    leaves: int = 8
+    literals_per_node: int = 2
+    min_examples: int = 6
+    negatives: str = "calibrated"
+    balance: float | None = 20.0
+    fraction: float = 1.0
+    most_examples: int = 200_000
+    shrinkage: float = 1.0
+    line_search: bool = False
+    held_out: float = 0.0
+    patience: int = 5
+    bodies: tuple[str, ...] | None = None
+    modes: tuple[str, ...] = ()
+    most_constants: int = 20
+    prior: tuple[Rule, ...] = ()
+    seed: int = 0
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target predicates."""
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
+
+    def _base(self) -> TreeSettings | ClauseSettings:
+        raise NotImplementedError
+
+    def fit(
+        self,
+        databases: Database | Sequence[Database],
+        examples: Examples | Sequence[Examples] | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> BoostedModel:
+        """Learn from databases.
+
+        Parameters
+        ----------
+        databases
+            One or more, each with its own constants.
+        examples
+            Atoms of the targets to learn from, at most one set a target; by default all atoms of
+            a target, or a sample of them (see `negatives`).
+        progress
+            Called after every step with the number of steps done and wanted.
+        checkpoint
+            A file to which every step is written; where it exists, the run goes on from there,
+            and ends with the same model as a run in one go.
+        """
+        given = [databases] if isinstance(databases, Database) else list(databases)
+        run = self._prepare(given, examples)
+        saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), self, given)
+        if saved is not None:
+            run.replay(saved.read())
+        while not run.finished:
+            run.step()
+            if saved is not None:
+                saved.write(run)
+            if progress is not None:
+                progress(run.done, self.steps)
+        return BoostedModel(run.world.schema, run.base.existential, run.rules())
+
+    def _prepare(
+        self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
+    ) -> Boosting:
+        self._check()
+        world = World(databases)
+        base = self._base()
+        lookahead = self.literals_per_node > 1
+        names = [predicate.name for predicate in world.schema.predicates]
+        bodies = names if self.bodies is None else self.bodies
+        languages = {
+            name: language_of(world, name, bodies, self.modes, self.most_constants, lookahead)
+            for name in self.targets
+        }
+        sets = [examples] if isinstance(examples, Examples) else list(examples or ())
+        for part in sets:
+            if part.predicate.name not in self.targets:
+                raise InputError(f"examples of {part.predicate.name}, which is no target")
+        return Boosting(
+            world,
+            languages,
+            {part.predicate.name: part for part in sets},
+            prior_clauses(self.prior, self.targets, world.schema),
+            Sampling(
+                self.negatives, self.balance, self.fraction, self.held_out, self.most_examples
+            ),
+            StepSettings(self.steps, self.shrinkage, self.line_search, self.patience),
+            base,
+            self.seed,
+        )
+
+    def _check(self) -> None:
+        """Refuse settings that make no sense, naming what would."""
+        tests = {
+            "target must name at least one predicate, each once": bool(self.targets)
+            and len(set(self.targets)) == len(self.targets),
+            "negatives is 'calibrated' or 'paper'": self.negatives in ("calibrated", "paper"),
+            "literals_per_node is 1 or 2": self.literals_per_node in (1, 2),
+            "steps must not be negative": self.steps >= 0,
+            "leaves and min_examples must be at least 1": min(self.leaves, self.min_examples) >= 1,
+            "fraction lies above 0 and at most at 1": 0 < self.fraction <= 1,
+            "held_out lies at 0 or between 0 and 1": 0 <= self.held_out < 1,
+            "shrinkage must be positive": self.shrinkage > 0,
+            "balance must be positive, or None": self.balance is None or self.balance > 0,
+        }
+        wrong = [message for message, holds in tests.items() if not holds]
+        if wrong:
+            raise InputError("; ".join(wrong))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostedMLN(_Boosted):
+    """Learn a Markov logic network by functional gradient boosting (MLN-BT and MLN-BC).
+
+    Every step fits the gradients of the pseudo-log-likelihood, observed minus expected truth, by a
+    relational regression tree or by a few Horn clauses, whose values count once a grounding
+    (Khot, Natarajan, Kersting & Shavlik, ICDM 2011).
+
+    Parameters
+    ----------
+    target
+        The predicate to learn, or several to learn jointly: targets then stand in each other's
+        rules.
+    representation
+        ``"trees"`` (MLN-BT) or ``"clauses"`` (MLN-BC).
+    steps
+        Gradient steps: so many trees, or lists of clauses, for each target.
+    leaves
+        Most leaves of a tree.
+    literals_per_node
+        Literals that a test, or one expansion of a clause, may add at once: 1 or 2.
+    clause_length, beam, clauses_per_step
+        Search for clauses: literals in a body, clauses kept, clauses learned in a step.
+    min_examples
+        Fewest examples on each side of a test, or under a clause.
+    negatives, balance, most_examples
+        How negatives are weighted and drawn, see `mlnlearn.structure.boosting.pool`.
+    fraction
+        Share of the examples that takes part in a step.
+    shrinkage, line_search
+        Length of a step.
+    held_out, patience
+        Share of examples kept aside to find the best number of steps, and steps to wait for a
+        better one.
+    bodies, modes, most_constants
+        Language of the rules, see `mlnlearn.structure.boosting.language`.
+    prior
+        Weighted clauses ``body => target`` to start from.
+    seed
+        Of all random draws.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.synthetic import university
+    >>> areas = university(100, areas=2, rng=0).databases
+    >>> learner = BoostedMLN(
+    ...     target="advisedBy", representation="clauses", steps=1, clauses_per_step=1)
+    >>> for rule, weight in learner.fit(areas).rules():
+    ...     print(f"{weight:.2f} {rule}")
+    -5.63 advisedBy(p1,p2)
+    0.35 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
+    """
+
+    representation: str = "trees"
+    clause_length: int = 3
+    beam: int = 10
+    clauses_per_step: int = 3
+
+    def _base(self) -> TreeSettings | ClauseSettings:
+        if self.representation == "trees":
+            return TreeSettings(self.leaves, self.min_examples)
+        if self.representation != "clauses":
+            raise InputError(f"representation is 'trees' or 'clauses', not {self.representation!r}")
+        return ClauseSettings(
+            self.clause_length, self.beam, self.clauses_per_step, self.min_examples
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostedRDN(_Boosted):
+    """Learn a relational dependency network by functional gradient boosting (RDN-B).
+
+    As `BoostedMLN` with trees, but a test holds or not, however many groundings it has, and a leaf
+    adds its mean gradient once (Natarajan, Khot, Kersting, Gutmann & Shavlik, 2012).
+
+    Examples
+    --------
+    >>> from mlnlearn.data.synthetic import university
+    >>> areas = university(100, areas=2, rng=0).databases
+    >>> model = BoostedRDN(target="advisedBy", steps=2, leaves=2).fit(areas)
+    >>> model.steps, model.existential
+    (2, True)
+    """
+
+    def _base(self) -> TreeSettings | ClauseSettings:
+        return TreeSettings(self.leaves, self.min_examples, existential=True)
+
+
+class _Checkpoint:
+    """The steps of a run in a file, with a mark of the settings and data they belong to."""
+
+    def __init__(self, path: Path, learner: _Boosted, databases: Sequence[Database]) -> None:
+        self.path = path
+        self.schema = databases[0].schema
+        self.mark = {
+            "learner": type(learner).__name__,
+            "settings": json.loads(json.dumps(asdict(learner), default=str)),
+            "data": _fingerprint(databases),
+        }
+
+    def read(self) -> list[list[Step]]:
+        """Return the steps there are: for each round, one a target."""
+        if not self.path.exists():
+            return []
+        try:
+            plain = json.loads(self.path.read_text(encoding="utf-8"))
+            if plain["run"] != self.mark:
+                raise InputError(
+                    f"{self.path} belongs to a run with other settings or data",
+                    hint="delete it, or name another checkpoint",
+                )
+            targets = [rules_from_plain(item, self.schema).steps for item in plain["targets"]]
+        except (KeyError, TypeError, ValueError) as problem:
+            raise InputError(f"{self.path} is no checkpoint: {problem!r}") from None
+        return [list(step) for step in zip(*targets, strict=True)]
+
+    def write(self, run: Boosting) -> None:
+        """Put all steps made so far in the file."""
+        targets = [rules_to_plain(state.rules(run.done)) for state in run.targets]
+        write_atomically(self.path, to_json({"run": self.mark, "targets": targets}))
+
+
+def _fingerprint(databases: Sequence[Database]) -> str:
+    digest = hashlib.sha256()
+    for database in databases:
+        digest.update(str(database.schema).encode())
+        for kind in database.schema.types:
+            digest.update(f"{kind} {database.size(kind)} ".encode())
+        for predicate in database.schema.predicates:
+            digest.update(database.facts(predicate.name).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,177 @@
+"""Squared errors of all splits of a node, in one pass over the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mlnlearn.model.boosted.rules import Body
+from mlnlearn.structure.boosting.features import Block
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Sums over the examples of a node, for each candidate: what its squared errors are made of.
+
+    For the examples with groundings, ``n`` of them: ``moment = Σ v·n·Δ`` and ``square = Σ v·n²``;
+    for the others, with the path's own groundings ``m``: ``rest_moment = Σ v·m·Δ`` and
+    ``rest_square = Σ v·m²``. Under existential semantics ``n = m = 1``. `examples` counts the
+    former, regardless of weight.
+    """
+
+    moment: Floats
+    square: Floats
+    rest_moment: Floats
+    rest_square: Floats
+    examples: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Gradients to be fitted at a node.
+
+    Attributes
+    ----------
+    gradient
+        Per example of the pool, what to fit.
+    weight
+        Per example, its weight; zero for examples outside of the node.
+    inside
+        Which examples are in the node and take part.
+    path
+        Per example, the groundings of the node's own conjunction (1 under existential semantics).
+    existential
+        Whether an example has a conjunction at most once.
+    """
+
+    gradient: Floats
+    weight: Floats
+    inside: Mask
+    path: Floats
+    existential: bool
+
+    @cached_property
+    def moments(self) -> tuple[float, float, float]:
+        """``Σ v·m·Δ``, ``Σ v·m²`` and ``Σ v·Δ²`` over the node."""
+        moments: tuple[float, float, float] = _moments(self.gradient, self.weight, self.path)
+        return moments
+
+    @property
+    def error(self) -> float:
+        """The squared error that remains with the best single value."""
+        moment, square, total = self.moments
+        return total - gain(moment, square)
+
+    @property
+    def value(self) -> float:
+        """The best single value: eq. 11 with the path's groundings."""
+        moment, square, _ = self.moments
+        return moment / square if square > 0 else 0.0
+
+    @cached_property
+    def columns(self) -> Floats:
+        """What the sums are taken of, an example's numbers side by side in memory."""
+        columns = np.empty((len(self.gradient), 3 if self.existential else 5))
+        columns[:, 0] = self.weight * self.gradient
+        columns[:, 1] = self.weight
+        columns[:, 2] = self.inside
+        if not self.existential:
+            columns[:, 3] = columns[:, 0] * self.path
+            columns[:, 4] = columns[:, 1] * self.path**2
+        return columns
+
+
+def gain(moment: float, square: float) -> float:
+    """Return by how much the best value lowers a squared error.
+
+    Examples
+    --------
+    >>> gain(2.0, 4.0)
+    1.0
+    """
+    return moment * moment / square if square > 0 else 0.0
+
+
+def sums_of(block: Block, regression: Regression) -> Sums:
+    """Sum over the node's examples, for every candidate of a block."""
+    total, mass, _ = regression.moments
+    if regression.existential:
+        sums = _existential_sums(block.candidate, block.example, block.size, regression.columns)
+        moment, square, examples = sums.T
+        return Sums(moment, square, total - moment, mass - square, examples)
+    sums = _counting_sums(
+        block.candidate, block.example, block.count, block.size, regression.columns
+    )
+    moment, square, examples, other, other_square = sums.T
+    return Sums(moment, square, total - other, mass - other_square, examples)
+
+
+@njit(cache=True)
+def _moments(gradient, weight, path):  # type: ignore[no-untyped-def]
+    # a plain loop: the threads of a linear algebra library would only spin
+    moment, square, total = 0.0, 0.0, 0.0
+    for who in range(len(gradient)):
+        scaled = weight[who] * path[who]
+        moment += scaled * gradient[who]
+        square += scaled * path[who]
+        total += weight[who] * gradient[who] * gradient[who]
+    return moment, square, total
+
+
+@njit(cache=True)
+def _existential_sums(candidate, example, size, columns):  # type: ignore[no-untyped-def]
+    sums = np.zeros((size, 3))
+    for entry in range(len(candidate)):
+        who, what = example[entry], candidate[entry]
+        if columns[who, 2] != 0.0:
+            sums[what, 0] += columns[who, 0]
+            sums[what, 1] += columns[who, 1]
+            sums[what, 2] += 1.0
+    return sums
+
+
+@njit(cache=True)
+def _counting_sums(candidate, example, count, size, columns):  # type: ignore[no-untyped-def]
+    sums = np.zeros((size, 5))
+    for entry in range(len(candidate)):
+        who, what = example[entry], candidate[entry]
+        if columns[who, 2] != 0.0:
+            many = np.float64(count[entry])
+            sums[what, 0] += many * columns[who, 0]
+            sums[what, 1] += many * many * columns[who, 1]
+            sums[what, 2] += 1.0
+            sums[what, 3] += columns[who, 3]
+            sums[what, 4] += columns[who, 4]
+    return sums
+
+
+def split_gains(sums: Sums) -> Floats:
+    """Return ``Σ v·Δ²`` minus the squared error of each split: the larger, the better."""
+    return _gains(sums.moment, sums.square) + _gains(sums.rest_moment, sums.rest_square)
+
+
+def clause_gains(sums: Sums) -> Floats:
+    """Return by how much each clause alone lowers the squared error."""
+    return _gains(sums.moment, sums.square)
+
+
+def _gains(moment: Floats, square: Floats) -> Floats:
+    positive = square > 0
+    return np.where(positive, moment * moment / np.where(positive, square, 1.0), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The best candidate found so far."""
+
+    gain: float
+    test: Body
+    block: Block
+    number: int

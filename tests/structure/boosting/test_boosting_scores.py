@@ -1,0 +1,163 @@
+"""Scores, splits, leaf weights and clauses against enumeration."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.model.boosted.rules import Leaf
+from mlnlearn.model.boosted.world import EQUALS, Pattern, World
+from mlnlearn.structure.boosting.clauses import ClauseSettings, canonical, find_clause
+from mlnlearn.structure.boosting.features import Features
+from mlnlearn.structure.boosting.language import language_of
+from mlnlearn.structure.boosting.scoring import Regression, clause_gains, split_gains, sums_of
+from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
+from structure.boosting.boosting_reference import Reference, as_arrays, small_world
+
+BODIES = ("aim", "link", "part", "colour", "three", "big", "weather")
+
+
+def setting(seed, existential, target="goal", bodies=BODIES):
+    rng = np.random.default_rng(seed)
+    databases = small_world(rng)
+    examples = positives_and_negatives(databases, target)
+    world = World(databases)
+    rows = world.numbered(examples.predicate, examples.database, examples.columns)
+    language = language_of(world, target, bodies, most_constants=3)
+    features = Features(world, rows, examples.predicate.types, language)
+    gradient, weight = as_arrays(rng, len(examples))
+    return rng, Reference(databases, examples, existential), features, gradient, weight
+
+
+@pytest.mark.parametrize("existential", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_and_errors_of_all_candidates(seed, existential):
+    rng, reference, features, gradient, weight = setting(seed, existential)
+    body = ()
+    for _ in range(2):
+        blocks = list(features.blocks(body))
+        check_candidates(rng, reference, features, body, gradient, weight, existential)
+        block = blocks[rng.integers(len(blocks))]
+        body += block.test(int(rng.integers(block.size)))
+
+
+def check_candidates(rng, reference, features, body, gradient, weight, existential):
+    size = len(gradient)
+    counts = np.array([reference.groundings(body, i) for i in range(size)], float)
+    inside = (counts > 0) & (rng.random(size) < 0.8)
+    regression = Regression(gradient, np.where(inside, weight, 0), inside, counts, existential)
+    members = np.flatnonzero(inside).tolist()
+    total = regression.moments[2]
+    for block in features.blocks(body):
+        sums = sums_of(block, regression)
+        tested = rng.permutation(block.size)[:12].tolist()
+        for number in tested:
+            test = block.test(number)
+            holders, many = block.counts(number)
+            found = np.zeros(size, int)
+            found[holders] = np.minimum(many, 1) if existential else many
+            assert found.tolist() == [reference.groundings(body + test, i) for i in range(size)]
+            error, _, (yes, _) = reference.split_error(body, test, members, gradient, weight)
+            assert total - split_gains(sums)[number] == pytest.approx(error, abs=1e-9)
+            assert sums.examples[number] == yes
+            clause, best, _ = reference.clause_error(body + test, members, gradient, weight)
+            assert total - clause_gains(sums)[number] == pytest.approx(clause, abs=1e-9)
+            if sums.square[number]:
+                assert sums.moment[number] / sums.square[number] == pytest.approx(best)
+
+
+def test_single_candidates_are_all_there():
+    _, _, features, _, _ = setting(1, False)
+    found = {block.test(i) for block in features.blocks((), False) for i in range(block.size)}
+    names = {(test[0].predicate.name, test[0].terms) for test in found}
+    shades = tuple(features.world.values("shade")[0])
+    expected = {(EQUALS, (0, 1)), ("weather", ())}
+    for name in ("aim",):
+        expected |= {(name, (0,)), (name, (1,))}
+    for head in (0, 1):
+        expected |= {("link", (head, 2)), ("link", (2, head)), ("link", (head, 1 - head))}
+        expected |= {("part", (head, 2)), ("colour", (head, 2)), ("three", (2, head, 3))}
+        expected |= {("colour", (head, shade)) for shade in shades}
+        expected |= {("three", (2, head, shade)) for shade in shades}
+    assert names == expected
+
+
+@pytest.mark.parametrize("existential", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_are_greedy_and_their_leaves_exact(seed, existential):
+    rng, reference, features, gradient, weight = setting(seed, existential)
+    chosen = rng.random(len(gradient)) < 0.8
+    settings = TreeSettings(leaves=4, min_examples=2, existential=existential)
+    grown = grow_tree(features, gradient, weight, chosen, settings)
+    values = grown.values(grown.tree)
+    leaves = {}
+    for number in range(len(gradient)):
+        value, groundings, path = reference.route(grown.tree.root, number)
+        assert values[number] == pytest.approx(value * groundings)
+        assert grown.tree.paths[grown.leaf[number]].body == path
+        if chosen[number]:
+            leaves.setdefault(int(grown.leaf[number]), []).append((number, groundings, value))
+    for members in leaves.values():
+        top = sum(weight[i] * gradient[i] * n for i, n, _ in members)
+        bottom = sum(weight[i] * n * n for i, n, _ in members)
+        assert members[0][2] == pytest.approx(top / bottom)
+    best = best_root_error(reference, features, chosen, gradient, weight, settings)
+    test = () if isinstance(grown.tree.root, Leaf) else grown.tree.root.test
+    error = reference.split_error((), test, np.flatnonzero(chosen), gradient, weight)[0]
+    assert error == pytest.approx(best)
+
+
+def best_root_error(reference, features, chosen, gradient, weight, settings):
+    members = np.flatnonzero(chosen).tolist()
+    errors = [reference.split_error((), (), members, gradient, weight)[0]]
+    for block in features.blocks(()):
+        for number in range(block.size):
+            test = block.test(number)
+            error, _, sizes = reference.split_error((), test, members, gradient, weight)
+            if min(sizes) >= settings.min_examples:
+                errors.append(error)
+    return min(errors)
+
+
+@pytest.mark.parametrize("existential", [False, True])
+def test_a_wide_beam_finds_the_best_clause_it_can_reach(existential):
+    _, reference, features, gradient, weight = setting(5, existential, "aim", ("link", "colour"))
+    members = list(range(len(gradient)))
+    settings = ClauseSettings(length=2, beam=10_000, min_examples=2, existential=existential)
+    everyone = np.ones(len(gradient), bool)
+    found = find_clause(features, gradient, weight, everyone, settings)
+    error, best, _ = reference.clause_error(found.clause.body, members, gradient, weight)
+    assert found.clause.weight == pytest.approx(best)
+    counts = {int(i): n for i, n in zip(found.examples, found.counts, strict=True)}
+    for number in members:
+        assert counts.get(number, 0) == reference.groundings(found.clause.body, number)
+    reachable = [reference.clause_error((), members, gradient, weight)[0]]
+    waiting = [((), reachable[0])]
+    while waiting:
+        body, parent = waiting.pop()
+        for block in features.blocks(body, not body):
+            for number in range(block.size):
+                longer = body + block.test(number)
+                value, _, covered = reference.clause_error(longer, members, gradient, weight)
+                if covered >= 2 and value <= parent + 1e-12:
+                    reachable.append(value)
+                    if len(longer) < 2:
+                        waiting.append((longer, value))
+    assert error == pytest.approx(min(reachable))
+
+
+def test_pairs_come_once_and_chains_are_among_them():
+    _, _, features, _, _ = setting(2, False)
+    bodies = [
+        block.test(i) for block in features.blocks(()) if block.prefix for i in range(block.size)
+    ]
+    names = [canonical(body, 2) for body in bodies]
+    assert len(set(names)) == len(names)
+    assert all(pattern.predicate.name != "goal" for body in bodies for pattern in body)
+    schema = features.world.schema
+    for one, other in permutations((0, 1)):
+        chain = (Pattern(schema["link"], (one, 2)), Pattern(schema["link"], (2, other)))
+        assert canonical(chain, 2) in names
+    common = (Pattern(schema["part"], (0, 2)), Pattern(schema["part"], (1, 2)))
+    assert canonical(common, 2) in names
