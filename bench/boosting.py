@@ -1,7 +1,7 @@
 """Time boosting on the benchmark data, beside BoostSRL, and on generated data of growing size.
 
 Run as ``python bench/boosting.py [uwcse] [cora] [scale]``; by default all. The data folder comes
-from ``MLNLEARN_DATA``. Where ``MLNLEARN_BOOSTSRL_JAR`` names BoostSRL's jar (and ``java`` is there),
+from ``MLNLEARN_DATA``. Where ``MLNLEARN_BOOSTSRL_JAR`` names BoostSRL's jar (and there is ``java``)
 it is run on the same data in the same way; otherwise its figures are left out. Times are CPU
 seconds of training; our kernels are compiled (and cached on disk) before.
 """

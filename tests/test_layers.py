@@ -24,6 +24,7 @@ FLOORS = (
     ("weights",),
     ("structure",),
     ("evaluate",),
+    ("report",),
     ("sklearn", "parallel", "cli"),
 )
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

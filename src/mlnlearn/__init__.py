@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mlnlearn.logic.schema import Schema
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
+    from mlnlearn.structure.beam.learn import MSL
     from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
     from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
@@ -117,6 +118,7 @@ _HOMES = {
     "mlnlearn.logic.schema": ("Schema",),
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.structure.beam.learn": ("MSL",),
     "mlnlearn.structure.boosting.learners": (
         "BoostedMLN",
         "BoostedRDN",
@@ -148,6 +150,7 @@ __all__ = [
     "LAJDT",
     "MBN",
     "MLN",
+    "MSL",
     "BoostedMLN",
     "BoostedModel",
     "BoostedRDN",

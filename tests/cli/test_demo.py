@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.cli.demo import rank_rules
+from mlnlearn.cli.demo import learn_rules, rank_rules
 from mlnlearn.cli.main import run
 
 
@@ -40,6 +40,7 @@ def test_ranking_counts_pairs():
 @pytest.mark.parametrize("columns", [80, 120])
 def test_demo_runs(monkeypatch, capsys, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("mlnlearn.cli.demo._FEWER_STUDENTS", 30)
     monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo"])
     with pytest.raises(SystemExit) as stop:
         run()
@@ -48,4 +49,20 @@ def test_demo_runs(monkeypatch, capsys, columns):
     assert err == ""
     assert max(map(len, out.splitlines())) <= columns
     assert "publication(t,s) ^ publication(t,p)  *" in out
+    assert "the true model" in out
     assert "The first 4 of the list are all planted." in out.replace(" \n", " ").replace("\n", " ")
+
+
+def test_learned_rules_are_the_planted_ones():
+    learned = learn_rules(ml.synthetic.university(100, areas=5, rng=1))
+    weights = dict(learned.rules)
+    together = [
+        w for rule, w in weights.items() if "publication(t1,p1) ^ publication(t1,p2)" in rule
+    ]
+    assert sum(together) > 1
+    assert weights["ta(c1,p1,q1) ^ taughtBy(c1,p2,q1) => advisedBy(p1,p2)"] > 0
+    true = learned.scores.pop("the true model")
+    assert learned.scores
+    for scores in learned.scores.values():
+        assert scores["cll"] > true["cll"] - 0.02
+        assert scores["auc_pr"] > 0.6 * true["auc_pr"]

@@ -15,6 +15,7 @@ from mlnlearn.cli.infer import infer
 from mlnlearn.cli.inspect import inspect
 from mlnlearn.cli.learn import learn
 from mlnlearn.cli.loglik import loglik
+from mlnlearn.cli.report import report
 from mlnlearn.cli.weights import weights
 
 app = typer.Typer(
@@ -42,6 +43,9 @@ app.command(epilog="Example:  mlnlearn infer --model learned.mln --db test.db --
 app.command(
     epilog='Example:  mlnlearn explain --model learned.mln --db test.db --atom "smokes(Anna)"'
 )(explain)
+app.command(
+    epilog="Example:  mlnlearn report --model learned.mln --db fold1.db fold2.db --out report.html"
+)(report)
 app.command(
     epilog="Example:  mlnlearn evaluate --learner mln-bt --learner gslp --schema schema.mln "
     "--db fold1.db fold2.db fold3.db --query advisedBy"

@@ -1,4 +1,4 @@
-"""``mlnlearn demo``: a university made up by known rules, and what counting finds in it."""
+"""``mlnlearn demo``: a university made up by known rules, and what counts and learners find."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # loading the generators can wait until the command runs
     from mlnlearn.data.synthetic.truth import Synthetic
 
 _STUDENTS, _AREAS, _SEED = 1000, 5, 1
+_FEWER_STUDENTS = 100  # to learn from, in seconds
 _HEAD = "advisedBy(s,p)"
+_TARGET = "advisedBy"
 _PAIR = "student(s) ^ professor(p)"
 # Bodies that look plausible, but that nothing was planted for.
 _DECOYS = (
@@ -56,8 +58,24 @@ class RankedRule:
     lift: float
 
 
+@dataclass(frozen=True)
+class LearnedRules:
+    """Rules learned on some areas, and how they predict another.
+
+    Attributes
+    ----------
+    rules
+        The boosted clauses with their weights.
+    scores
+        AUC-PR and CLL of the learners and of the true probabilities, by name.
+    """
+
+    rules: list[tuple[str, float]]
+    scores: dict[str, dict[str, float]]
+
+
 def demo() -> None:
-    """Make up a university by known rules, look into it, and find the rules again."""
+    """Make up a university by known rules, look into it, and learn the rules again."""
     started = time.perf_counter()
     out = console()
     made = ml.synthetic.university(_STUDENTS, areas=_AREAS, rng=_SEED)
@@ -66,6 +84,13 @@ def demo() -> None:
     ranked = rank_rules(made)
     out.print(heading(f"2. Who advises whom? Conditions for {_HEAD}, by lift"), end="\n\n")
     _print_ranking(out, ranked)
+    out.print()
+    smaller = ml.synthetic.university(_FEWER_STUDENTS, areas=_AREAS, rng=_SEED)
+    title = (
+        f"3. Rules learned on {_AREAS - 1} areas of {_FEWER_STUDENTS} students, tested on another"
+    )
+    out.print(heading(title), end="\n\n")
+    _print_learned(out, learn_rules(smaller))
     out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
 
 
@@ -86,6 +111,27 @@ def rank_rules(made: Synthetic) -> list[RankedRule]:
         lift = advised / pairs / rate if pairs else 0.0
         ranked.append(RankedRule(str(body), planted, pairs, advised, lift))
     return sorted(ranked, key=lambda rule: -rule.lift)
+
+
+def learn_rules(made: Synthetic) -> LearnedRules:
+    """Boost clauses and trees for advising on all areas but the last; score them there."""
+    from mlnlearn.evaluate.metrics import scores  # noqa: PLC0415 - loads the statistics
+    from mlnlearn.evaluate.predictions import predict_examples  # noqa: PLC0415
+
+    *train, test = made.databases
+    clauses = ml.BoostedMLN(target=_TARGET, representation="clauses").fit(train)
+    trees = ml.BoostedMLN(target=_TARGET, representation="trees").fit(train)
+    atoms = ml.positives_and_negatives([test], _TARGET)
+    predicted = {
+        "boosted clauses": predict_examples(clauses, [test], atoms).probability,
+        "boosted trees": predict_examples(trees, [test], atoms).probability,
+        "the true model": made.truth[-1][_TARGET].probability(atoms.columns),
+    }
+    found = {
+        name: scores(atoms.labels, probability, metrics=("auc_pr", "cll"))
+        for name, probability in predicted.items()
+    }
+    return LearnedRules(clauses.rules(), found)
 
 
 def _conditions(made: Synthetic) -> Iterator[tuple[Formula, bool]]:
@@ -125,3 +171,19 @@ def _print_ranking(out: Console, ranked: list[RankedRule]) -> None:
         f"\n* planted when the data were made: {sum(planted)} of {len(ranked)} conditions. "
         f"The first {top} of the list are all planted."
     )
+
+
+def _print_learned(out: Console, learned: LearnedRules) -> None:
+    # All rules have the same head, except the first, which has no condition.
+    (head, always), *rules = learned.rules
+    rows = [("(always)", f"{always:+.2f}")] + [
+        (rule.removesuffix(f" => {head}"), f"{weight:+.2f}")
+        for rule, weight in sorted(rules, key=lambda rule: -rule[1])
+    ]
+    print_table(out, (f"Condition for {head}", "weight"), rows)
+    out.print()
+    scored = [
+        (name, f"{values['auc_pr']:.3f}", f"{values['cll']:.4f}")
+        for name, values in learned.scores.items()
+    ]
+    print_table(out, ("Test", "AUC-PR", "CLL"), scored)

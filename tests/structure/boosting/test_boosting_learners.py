@@ -138,7 +138,7 @@ def test_sampled_negatives_stay_calibrated(areas):
 
 def test_given_examples_are_the_ones_learned_from(areas):
     few = positives_and_negatives(areas, "advisedBy", ratio=1, rng=3)
-    model = BoostedRDN(target="advisedBy", steps=0, balance=None).fit(areas, few)
+    model = BoostedRDN(target="advisedBy", steps=0, balance=np.inf).fit(areas, few)
     odds = few.positives / few.weights[~few.labels].sum()
     assert model.rules_of().bias == pytest.approx(np.log(odds))
     with pytest.raises(InputError, match="no target"):
@@ -153,7 +153,7 @@ def test_early_stopping_keeps_the_best_number_of_steps(areas):
 
 def test_a_line_search_never_lowers_the_likelihood(areas):
     examples = positives_and_negatives(areas, "advisedBy")
-    learner = BoostedMLN(target="advisedBy", steps=8, balance=None, line_search=True)
+    learner = BoostedMLN(target="advisedBy", steps=8, balance=np.inf, line_search=True)
     model = learner.fit(areas)
     values = [
         mean_log_likelihood(model.truncated(k).log_odds(areas, examples), examples.labels)

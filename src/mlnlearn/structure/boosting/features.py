@@ -112,7 +112,7 @@ class Features:
         examples: Codes,
         types: tuple[str, ...],
         language: Language,
-        most_rows: int = 1 << 22,
+        most_rows: int = 1 << 21,
         memory: int = 1 << 29,
     ) -> None:
         self.world = world

@@ -26,7 +26,7 @@ from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps done and wanted."""
 
-_SMALL_SHARE = 0.25
+_SMALL_SHARE = 0.1
 _LONGEST_STEP = 8.0
 
 

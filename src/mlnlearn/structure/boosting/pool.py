@@ -45,8 +45,8 @@ class Sampling:
     negatives
         ``"calibrated"`` or ``"paper"``, see above.
     balance
-        Weight of all negatives together, as a multiple of that of the positives; None leaves
-        every example its own weight.
+        Most weight that all negatives have together, as a multiple of that of the positives;
+        infinity leaves every example its own weight.
     fraction
         Share of the examples that takes part in a step.
     held_out
@@ -56,7 +56,7 @@ class Sampling:
     """
 
     negatives: str = "calibrated"
-    balance: float | None = 20.0
+    balance: float = 20.0
     fraction: float = 1.0
     held_out: float = 0.0
     most_examples: int = 200_000
@@ -184,9 +184,7 @@ def _weights(examples: Examples, sampling: Sampling) -> tuple[Floats, float, flo
         return np.ones(len(labels)), PAPER_POTENTIAL, 0.0
     positive = float(examples.weights[labels].sum())
     negative = float(examples.weights[~labels].sum())
-    factor = 1.0
-    if sampling.balance is not None:
-        factor = min(sampling.balance * positive / negative, 1.0)
+    factor = min(sampling.balance * positive / negative, 1.0)
     weight = np.where(labels, 1.0, factor) * examples.weights
     return weight, math.log(positive / (factor * negative)), math.log(factor)
 

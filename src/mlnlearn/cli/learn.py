@@ -1,0 +1,243 @@
+"""``mlnlearn learn``: learn rules and their weights from data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import mlnlearn as ml
+from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
+from mlnlearn.cli.options import (
+    LEARNER_NAMES,
+    MoreArgument,
+    SeedOption,
+    SetOption,
+    names,
+)
+from mlnlearn.cli.progress import Reporter
+from mlnlearn.cli.registry import LEARNERS, Entry, learner_named
+from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.sources import Sources, load
+from mlnlearn.errors import InputError
+
+if TYPE_CHECKING:  # loading the learners can wait until the command runs
+    from mlnlearn.evaluate.measure import Cost
+    from mlnlearn.model.boosted.model import BoostedModel
+    from mlnlearn.model.mln import MLN
+    from mlnlearn.structure.join_bayes.model import JoinBayesModel
+
+_SHOWN = 20
+_MEGABYTE = 1e6
+
+Weighted = list[tuple[str, float | None]]
+
+
+def learn(
+    learner: Annotated[
+        str, typer.Option(help=f"Which learner: {LEARNER_NAMES}.", show_default=False)
+    ],
+    db: Annotated[
+        list[Path] | None,
+        typer.Option("--db", help="Databases, one or more after --db.", show_default=False),
+    ] = None,
+    more: MoreArgument = None,
+    schema: SchemaOption = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            help="Tables, for laj-dt and mbn: a folder of CSV or Parquet files (with schema.sql), "
+            "or an SQLite or DuckDB file.",
+            show_default=False,
+        ),
+    ] = None,
+    mapping: MappingOption = None,
+    target: Annotated[
+        str, typer.Option(help="Predicates to learn rules for, with commas.", show_default=False)
+    ] = "",
+    set_: SetOption = None,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
+    ] = False,
+    seed: SeedOption = 0,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep intermediate results here; a run that was stopped goes on from there.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the model here.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Learn rules and their weights from databases or tables."""
+    entry = learner_named(learner)
+    if settings:
+        _print_settings(learner, entry)
+        return
+    if out is None:
+        raise InputError("--out: name a file for the model")
+    chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed)
+    _check_checkpoint(learner, entry, checkpoint)
+    sources = _sources(learner, entry, (db or []) + (more or []), tables, schema, mapping)
+    found, cost = _fit(learner, entry, chosen, sources, checkpoint)
+    model = _model(found)
+    model.save(out)
+    rules = _rules(model)
+    if json:
+        print_json(
+            {
+                "learner": learner,
+                "rules": [{"rule": rule, "weight": weight} for rule, weight in rules],
+                "train_cpu_seconds": cost.cpu_seconds,
+                "peak_memory_mb": cost.peak_bytes / _MEGABYTE,
+            }
+        )
+        return
+    _print_rules(rules, ordered=learner in ("mln-bt", "rdn-b"))
+    console().print(
+        f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
+        f"written to {out}"
+    )
+
+
+def configured(
+    name: str, entry: Entry, texts: Sequence[str], target: Sequence[str], seed: int
+) -> Any:
+    """Return a learner with the settings of the command line.
+
+    Examples
+    --------
+    >>> configured("rdn-b", learner_named("rdn-b"), ["steps=3"], ["smokes"], 1).steps
+    3
+    """
+    from mlnlearn.cli.settings import parse_settings  # noqa: PLC0415 - loads the models
+
+    given = parse_settings(texts, {name: entry})[name] | dict(entry.fixed)
+    if entry.has("seed"):
+        given["seed"] = seed
+    if entry.has("target"):
+        if not target:
+            raise InputError(f"--target: {name} needs the predicates to learn rules for")
+        given["target"] = target[0] if len(target) == 1 else tuple(target)
+    elif target:
+        raise InputError(f"--target: {name} learns rules for all predicates together")
+    return entry.load()(**given)
+
+
+def _check_checkpoint(name: str, entry: Entry, checkpoint: Path | None) -> None:
+    if checkpoint is not None and not entry.fit_takes("checkpoint"):
+        keep = [other for other, known in LEARNERS.items() if known.fit_takes("checkpoint")]
+        raise InputError(
+            f"--checkpoint: {name} keeps no intermediate results",
+            hint=f"those that do: {', '.join(keep)}",
+        )
+
+
+def _sources(
+    name: str,
+    entry: Entry,
+    paths: list[Path],
+    tables: str | None,
+    schema: Path | None,
+    mapping: Path | None,
+) -> Sources:
+    """Read the data: databases, or tables for learners that need to know what became of them."""
+    if not entry.tables:
+        if tables is not None:
+            raise InputError(f"--tables: {name} learns from databases", hint="give them with --db")
+        if not paths:
+            raise InputError("--db: name one or more databases")
+        found = load(paths, schema, mapping)
+        _check_target_schemas(found)
+        return found
+    if tables is None or paths:
+        raise InputError(f"{name} learns from tables", hint="give them with --tables, not --db")
+    if "://" in tables:
+        loaded = ml.from_sql(tables, mapping=mapping)
+        return Sources([tables], [loaded.database], [loaded.mapping])
+    folder = Path(tables)
+    if schema is None and (folder / "schema.sql").is_file():
+        schema = folder / "schema.sql"
+        folder = folder / "tables" if (folder / "tables").is_dir() else folder
+    found = load([folder], schema, mapping)
+    if not found.mappings:
+        raise InputError(f"--tables: {tables} holds no tables")
+    return found
+
+
+def _check_target_schemas(found: Sources) -> None:
+    first = found.databases[0].schema
+    for file, database in zip(found.files, found.databases, strict=True):
+        if database.schema != first:
+            raise InputError(f"{file} does not declare the same predicates as {found.files[0]}")
+
+
+def _fit(
+    name: str, entry: Entry, learner: Any, sources: Sources, checkpoint: Path | None
+) -> tuple[Any, Cost]:
+    """Run the learner, showing how far it is."""
+    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
+
+    more: dict[str, Any] = {}
+    if checkpoint is not None:
+        more["checkpoint"] = checkpoint
+    if entry.tables:
+        more["mapping"] = sources.mappings[0]
+    try:
+        with Reporter(name) as report, measured() as cost:
+            if entry.fit_takes("progress"):
+                more["progress"] = report
+            found = learner.fit(sources.databases, **more)
+    except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            complain("note", f"stopped; run the same command again to go on from {checkpoint}")
+        else:
+            complain("note", "stopped; nothing was kept")
+        raise
+    return found, cost
+
+
+def _model(found: Any) -> MLN | BoostedModel | JoinBayesModel:
+    """Return what a learner found as something to save: some return a report with the network."""
+    model: MLN | BoostedModel | JoinBayesModel
+    model = found.mln if isinstance(getattr(found, "mln", None), ml.MLN) else found
+    return model
+
+
+def _rules(model: MLN | BoostedModel | JoinBayesModel) -> Weighted:
+    if isinstance(model, ml.BoostedModel):
+        return list(model.rules())
+    network = model if isinstance(model, ml.MLN) else model.mln()
+    return [(str(rule.formula), rule.weight) for rule in network.rules]
+
+
+def _print_rules(rules: Weighted, *, ordered: bool) -> None:
+    """Print the rules: as they stand where their order has a meaning, else the strongest first."""
+    screen = console()
+    screen.print(heading(f"{len(rules):,} rules"))
+    if ordered:
+        screen.print("of each tree, the first rule that has a grounding counts")
+    ranked = rules if ordered else sorted(rules, key=lambda rule: -abs(rule[1] or 0.0))
+    shown = [
+        (rule, "always" if weight is None else f"{weight:+.4f}") for rule, weight in ranked[:_SHOWN]
+    ]
+    print_table(screen, ("rule", "weight"), shown)
+    if len(rules) > _SHOWN:
+        screen.print(f"… and {len(rules) - _SHOWN:,} more; the model has all")
+
+
+def _print_settings(name: str, entry: Entry) -> None:
+    from mlnlearn.cli.settings import settings_of, shown_default  # noqa: PLC0415 - loads the models
+
+    screen = console()
+    screen.print(heading(f"{name}: {entry.summary}"))
+    rows = [
+        (item.name, shown_default(item), f"{item.meaning} ({item.kind})".strip())
+        for item in settings_of(entry).values()
+    ]
+    print_table(screen, ("setting", "default", "what it is"), rows, words=(0, 1, 2))

@@ -1,0 +1,1 @@
+"""Exact log partition functions without grounding: compile once, evaluate for any weights."""

@@ -1,0 +1,188 @@
+"""From a network's formulas to a plan, and from a plan to log Z for given domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
+from mlnlearn.lifted.plan import NotLiftable, Plan
+from mlnlearn.lifted.search import compile_plan
+from mlnlearn.lifted.shatter import Block, Known, Shatterer
+from mlnlearn.lifted.sizes import ONE
+from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
+from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children
+from mlnlearn.logic.schema import Schema
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedModel:
+    """Formulas compiled to a plan, for any weights and any domain sizes.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    blocks
+        What the plan's symbols are the sizes of.
+    features
+        Number of soft formulas.
+    """
+
+    plan: Plan
+    blocks: tuple[Block, ...]
+    features: int
+
+    def bind(self, sizes: Sequence[Mapping[str, int]], *, limit: int = DEFAULT_LIMIT) -> Circuit:
+        """Return the circuit for several databases, given the sizes of their types.
+
+        A type's constants that the formulas name are not counted among its other objects.
+        """
+        table = np.array([[self._size(block, known) for known in sizes] for block in self.blocks])
+        columns = table.reshape(len(self.blocks), len(sizes)).astype(np.float64)
+        return bind(self.plan, columns, self.features, limit=limit)
+
+    def _size(self, block: Block, sizes: Mapping[str, int]) -> int:
+        if block.constant is not None:
+            return 1
+        named = sum(b.kind == block.kind and b.constant is not None for b in self.blocks)
+        return sizes[block.kind] - named
+
+
+def compile_formulas(
+    predicates: Iterable[Predicate],
+    soft: Sequence[Formula],
+    hard: Sequence[Formula] = (),
+    *,
+    constants: Iterable[tuple[str, str]] = (),
+    sizes: Mapping[str, int] | None = None,
+    max_axes: int | None = None,
+) -> LiftedModel:
+    """Compile formulas over whole types.
+
+    Parameters
+    ----------
+    predicates
+        All predicates whose atoms make up a world.
+    soft
+        The features, in the order of the weights.
+    hard
+        Formulas that every world satisfies.
+    constants
+        Objects with a role of their own, as (type, name); formulas may name only these. A constant
+        named by a formula but not listed is taken as no object at all: atoms with it are false.
+    sizes
+        Typical domain sizes, to choose between plans.
+    max_axes
+        Most nested counting sums.
+
+    Raises
+    ------
+    NotLiftable
+        Where no plan is found; the message lists the formulas that stop it.
+
+    Examples
+    --------
+    >>> schema = Schema.of("smokes(person)", "friends(person,person)")
+    >>> smokes, friends = schema["smokes"], schema["friends"]
+    >>> rule = Implies(And((smokes("x"), friends("x", "y"))), smokes("y"))
+    >>> model = compile_formulas(schema.predicates, [smokes("x"), friends("x", "y"), rule])
+    >>> values, _ = model.bind([{"person": 10}]).evaluate(np.array([1.4, 0.3, 1.1]))
+    >>> print(f"{values[0]:.7f}")
+    209.4681189
+    """
+    declared = tuple(predicates)
+    blocks = blocks_of(declared, [*soft, *hard], constants)
+    return compile_blocks(declared, soft, hard, blocks, sizes=sizes, max_axes=max_axes)
+
+
+def compile_blocks(
+    predicates: Sequence[Predicate],
+    soft: Sequence[Formula],
+    hard: Sequence[Formula],
+    blocks: tuple[Block, ...],
+    *,
+    known: Mapping[Known, bool] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    max_axes: int | None = None,
+) -> LiftedModel:
+    """Compile formulas over given blocks, some families of atoms being known."""
+    work = Shatterer(blocks, known)
+    for predicate in predicates:
+        work.declare(predicate)
+    for number, formula in enumerate(soft):
+        work.soft(formula, {number: ONE})
+    for formula in hard:
+        work.hard(formula)
+    hints = {n: float(sizes[b.kind]) for n, b in enumerate(blocks) if sizes and b.kind in sizes}
+    try:
+        plan = compile_plan(work.finish(), sizes=hints, max_axes=max_axes)
+    except NotLiftable as problem:
+        raise _named(problem, soft, hard) from None
+    return LiftedModel(plan, blocks, len(soft))
+
+
+def _named(problem: NotLiftable, soft: Sequence[Formula], hard: Sequence[Formula]) -> NotLiftable:
+    """Say which formulas stop lifted inference."""
+    texts = [str(soft[number]) for number in sorted(problem.rules)] + [f"{f}." for f in hard]
+    return NotLiftable(
+        f"{problem.message} to: {'; '.join(texts)}",
+        problem.rules,
+        hint="formulas with at most two variables can always be lifted; or use another method",
+    )
+
+
+def blocks_of(
+    predicates: Iterable[Predicate],
+    formulas: Iterable[Formula],
+    constants: Iterable[tuple[str, str]],
+) -> tuple[Block, ...]:
+    """Return a block for the objects of each type, and one for each named constant."""
+    kinds = dict.fromkeys(kind for predicate in predicates for kind in predicate.types)
+    named = {pair for formula in formulas for pair in constants_of(formula)} & set(constants)
+    return (
+        *(Block(kind) for kind in kinds),
+        *(Block(kind, name) for kind, name in sorted(named)),
+    )
+
+
+def constants_of(formula: Formula) -> set[tuple[str, str]]:
+    """Return the constants that stand in a formula's atoms, as (type, name).
+
+    Examples
+    --------
+    >>> constants_of(Predicate("likes", ("person", "person"))("x", "Anna"))
+    {('person', 'Anna')}
+    """
+    if isinstance(formula, Atom):
+        pairs = zip(formula.predicate.types, formula.terms, strict=True)
+        return {(kind, term.name) for kind, term in pairs if isinstance(term, Constant)}
+    return set().union(*(constants_of(part) for part in children(formula)))
+
+
+def exactly_one(schema: Schema) -> list[Formula]:
+    """Return the hard formulas that ``!`` markers stand for.
+
+    Examples
+    --------
+    >>> for formula in exactly_one(Schema.of("phase(person,level!)")):
+    ...     print(formula)
+    EXIST y1 phase(x0,y1)
+    phase(x0,x1) ^ phase(x0,y1) => x1 = y1
+    """
+    formulas: list[Formula] = []
+    for name, marked in schema.functional.items():
+        predicate = schema[name]
+        first = [Variable(f"x{i}") for i in range(predicate.arity)]
+        other = [Variable(f"y{i}") if i in marked else v for i, v in enumerate(first)]
+        one, two = Atom(predicate, tuple(first)), Atom(predicate, tuple(other))
+        formulas.append(Exists(tuple(other[i] for i in marked), two))
+        for place in marked:
+            same = Comparison("=", first[place], other[place])
+            formulas.append(Implies(And((one, two)), same))
+    return formulas

@@ -1,0 +1,295 @@
+"""Parametrized Bayes nets: nodes are attributes and links of first-order variables.
+
+A net describes one random tuple of entities: draw a user and an item, then ask for the user's age,
+the item's genre, whether the one rated the other, and how. Its edges and its conditional
+probabilities are those of that draw (Poole 2003; Schulte 2011).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.errors import InputError
+from mlnlearn.files import write_atomically
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_text import bif_text, dot_text, svg_text
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FORMAT = "mlnlearn bayes net 1"
+_MOST_CELLS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalTable:
+    """Counts of a node's values for every parent configuration that was seen, and probabilities.
+
+    Attributes
+    ----------
+    parents
+        Places of the parents in the net.
+    configurations
+        Values of the parents, one row for each configuration seen; shape ``(rows, parents)``.
+    counts
+        How often each value was seen there; shape ``(rows, values)``.
+    prior
+        Equivalent sample size, spread evenly over all cells of the table (BDeu).
+    """
+
+    parents: tuple[int, ...]
+    configurations: Ints
+    counts: Floats
+    prior: float = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class ParametrizedBayesNet:
+    """Nodes with one conditional table each; the edges go from the tables' parents. Immutable.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate, Variable
+    >>> u = (Variable("u"),)
+    >>> sex = Node(Predicate("sex", ("user", "mf")), u, ("m", "f"))
+    >>> fan = Node(Predicate("fan", ("user",)), u, ("F", "T"))
+    >>> root = ConditionalTable((), np.zeros((1, 0), int), np.array([[5.0, 5.0]]))
+    >>> leaf = ConditionalTable((0,), np.array([[0], [1]]), np.array([[9.0, 1.0], [0.0, 5.0]]), 4.0)
+    >>> net = ParametrizedBayesNet((sex, fan), (root, leaf))
+    >>> print(net)
+    sex(u)
+    fan(u) <- sex(u)
+    >>> net.probability("fan(u)", "T", {"sex(u)": "f"}).round(3)
+    np.float64(0.857)
+    >>> net.joint(["fan(u)"]).round(4).tolist()
+    [0.4881, 0.5119]
+    """
+
+    nodes: tuple[Node, ...]
+    tables: tuple[ConditionalTable, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.nodes) != len(self.tables):
+            raise InputError(f"{len(self.nodes)} nodes, but {len(self.tables)} tables")
+        try:
+            order = TopologicalSorter(dict(enumerate(t.parents for t in self.tables)))
+            object.__setattr__(self, "_order", tuple(order.static_order()))
+        except CycleError as error:
+            circle = " -> ".join(str(self.nodes[place]) for place in error.args[1])
+            raise InputError(f"the edges run in a circle: {circle}") from None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Places of the nodes, parents before children."""
+        return self._order  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {str(node): place for place, node in enumerate(self.nodes)}
+
+    def place(self, node: str | Node) -> int:
+        """Return the place of a node, by its name."""
+        try:
+            return self._places[str(node)]
+        except KeyError:
+            known = ", ".join(self._places)
+            raise InputError(f"no node {str(node)!r}; there are: {known}") from None
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """All edges as pairs of places (parent, child)."""
+        return tuple((p, child) for child, table in enumerate(self.tables) for p in table.parents)
+
+    def possible(self, child: int, configurations: Ints) -> NDArray[np.bool_]:
+        """Return which values of a node its relationship's truth allows, for parent values."""
+        node, parents = self.nodes[child], self.tables[child].parents
+        allowed = np.ones((len(configurations), node.size), np.bool_)
+        if node.relationship is None or node.is_link:
+            return allowed
+        for place, parent in enumerate(parents):
+            other = self.nodes[parent]
+            if other.relationship == node.relationship and other.variables == node.variables:
+                # the first value is F of a link, and N/A of a fellow attribute
+                linked = configurations[:, place] > 0
+                allowed[:, 0] &= ~linked
+                allowed[:, 1:] &= linked[:, None]
+        return allowed
+
+    def probabilities(self, child: int) -> Floats:
+        """Return P(values | parents) for each configuration seen, smoothed by the BDeu prior."""
+        table = self.tables[child]
+        cells = self.nodes[child].size * math.prod(self.nodes[p].size for p in table.parents)
+        smoothed = table.counts + table.prior / cells
+        smoothed = np.where(self.possible(child, table.configurations), smoothed, 0.0)
+        totals = smoothed.sum(axis=1, keepdims=True)
+        shares: Floats = np.divide(smoothed, totals, out=np.zeros_like(smoothed), where=totals > 0)
+        return shares
+
+    def conditional(self, child: int) -> Floats:
+        """Return the full table P(child | parents): axes are the parents, then the child."""
+        table, node = self.tables[child], self.nodes[child]
+        sizes = [self.nodes[parent].size for parent in table.parents]
+        self._refuse_large([*sizes, node.size])
+        grids = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
+        allowed = self.possible(child, grids.astype(np.int64)).astype(np.float64)
+        # parents that contradict each other allow nothing; they never occur, any numbers will do
+        totals = allowed.sum(axis=1, keepdims=True)
+        full: Floats = np.divide(
+            allowed, totals, out=np.full_like(allowed, 1 / node.size), where=totals > 0
+        )
+        if sizes:
+            rows = np.ravel_multi_index(tuple(table.configurations.T), sizes)
+            full[rows] = self.probabilities(child)
+        elif len(table.configurations):
+            full[:] = self.probabilities(child)
+        return np.asarray(full.reshape(*sizes, node.size))
+
+    def probability(
+        self, node: str | Node, value: str, parents: Mapping[str, str] | None = None
+    ) -> np.float64:
+        """Return P(node = value | its parents' values), by names."""
+        child = self.place(node)
+        given = {self.place(name): name_of for name, name_of in (parents or {}).items()}
+        wanted = self.tables[child].parents
+        if set(given) != set(wanted):
+            names = ", ".join(str(self.nodes[place]) for place in wanted) or "none"
+            raise InputError(f"give the values of exactly the parents of {node}: {names}")
+        index = [self._value(place, given[place]) for place in wanted]
+        answer: np.float64 = self.conditional(child)[(*index, self._value(child, value))]
+        return answer
+
+    def joint(self, nodes: Sequence[str | Node]) -> Floats:
+        """Return the exact joint distribution of some nodes, one axis each (say, a family)."""
+        wanted = [self.place(node) for node in nodes]
+        needed, waiting = set(wanted), list(wanted)
+        while waiting:
+            new = set(self.tables[waiting.pop()].parents) - needed
+            needed |= new
+            waiting += new
+        if len(needed) > 52:
+            raise InputError(f"{len(needed)} ancestors are more than the 52 that can be summed")
+        self._refuse_large([self.nodes[place].size for place in wanted])
+        label = {place: number for number, place in enumerate(sorted(needed))}
+        operands: list[Any] = []
+        for place in sorted(needed):
+            scope = [*self.tables[place].parents, place]
+            operands += [self.conditional(place), [label[p] for p in scope]]
+        out = [label[place] for place in wanted]
+        return np.asarray(np.einsum(*operands, out, optimize="greedy"))
+
+    def sample(self, rng: np.random.Generator, size: int) -> Ints:
+        """Draw values of all nodes for `size` random tuples, shape ``(nodes, size)``.
+
+        Examples
+        --------
+        >>> from mlnlearn.logic.atoms import Predicate
+        >>> node = Node(Predicate("rain", ()), (), ("F", "T"))
+        >>> table = ConditionalTable((), np.zeros((1, 0), int), np.array([[0.0, 7.0]]), 1e-9)
+        >>> ParametrizedBayesNet((node,), (table,)).sample(np.random.default_rng(0), 3).tolist()
+        [[1, 1, 1]]
+        """
+        drawn = np.zeros((len(self.nodes), size), np.int64)
+        for place in self.order:
+            given = tuple(drawn[parent] for parent in self.tables[place].parents)
+            steps = self.conditional(place)[given].cumsum(axis=-1)
+            ticks = rng.random((size, 1)) * steps[..., -1:]
+            drawn[place] = (ticks >= steps).sum(axis=-1)
+        return drawn
+
+    def parameters(self) -> int:
+        """Return the number of free parameters of the full tables."""
+        return sum(
+            (node.size - 1) * math.prod(self.nodes[p].size for p in table.parents)
+            for node, table in zip(self.nodes, self.tables, strict=True)
+        )
+
+    def dot(self) -> str:
+        """Return the graph in the language of Graphviz."""
+        return dot_text([str(node) for node in self.nodes], self.edges)
+
+    def svg(self) -> str:
+        """Return the graph as a picture, ready for a browser or notebook."""
+        return svg_text([str(node) for node in self.nodes], self.edges)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def bif(self) -> str:
+        """Return the net in the Bayesian interchange format, full tables included."""
+        return bif_text(
+            [str(node) for node in self.nodes],
+            [node.values for node in self.nodes],
+            [table.parents for table in self.tables],
+            [self.conditional(place) for place in range(len(self.nodes))],
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the net as the ending says: ``.bif``, ``.dot``, ``.svg``; else JSON."""
+        writers = {".bif": self.bif, ".dot": self.dot, ".svg": self.svg}
+        write = writers.get(Path(path).suffix)
+        text = write() if write else json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        write_atomically(path, text.rstrip("\n") + "\n")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ParametrizedBayesNet:
+        """Read a net that was saved as ``.json``."""
+        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the net as plain values, for JSON."""
+        return {
+            "format": _FORMAT,
+            "nodes": [node.as_dict() for node in self.nodes],
+            "tables": [
+                {
+                    "parents": list(table.parents),
+                    "configurations": table.configurations.tolist(),
+                    "counts": table.counts.tolist(),
+                    "prior": table.prior,
+                }
+                for table in self.tables
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ParametrizedBayesNet:
+        """Undo `as_dict`."""
+        if data.get("format") != _FORMAT:
+            raise InputError(f"not a Bayes net: the format is {data.get('format')!r}")
+        nodes = tuple(Node.from_dict(entry) for entry in data["nodes"])
+        tables = []
+        for node, entry in zip(nodes, data["tables"], strict=True):
+            parents = tuple(int(place) for place in entry["parents"])
+            counts = np.array(entry["counts"], np.float64).reshape(-1, node.size)
+            rows = np.array(entry["configurations"], np.int64)
+            rows = rows.reshape(len(counts), len(parents))
+            tables.append(ConditionalTable(parents, rows, counts, float(entry["prior"])))
+        return cls(nodes, tuple(tables))
+
+    def _value(self, place: int, name: str) -> int:
+        values = self.nodes[place].values
+        if name not in values:
+            raise InputError(f"{self.nodes[place]} has no value {name!r}: {', '.join(values)}")
+        return values.index(name)
+
+    def _refuse_large(self, sizes: Sequence[int]) -> None:
+        if math.prod(sizes) > _MOST_CELLS:
+            raise InputError(f"a table of {math.prod(sizes):,} cells is too large to write out")
+
+    def __str__(self) -> str:
+        lines = []
+        for node, table in zip(self.nodes, self.tables, strict=True):
+            parents = ", ".join(str(self.nodes[place]) for place in table.parents)
+            lines.append(f"{node} <- {parents}" if parents else str(node))
+        return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""Nodes of parametrized Bayes nets: attributes and links of first-order variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
+from mlnlearn.logic.formulas import Formula, Not
+
+ABSENT = "N/A"
+"""The value of a relationship's attribute where the relationship is false."""
+FALSE_TRUE = ("F", "T")
+
+
+@dataclass(frozen=True)
+class Node:
+    """An attribute or a link, as a random variable.
+
+    Attributes
+    ----------
+    predicate
+        The predicate that holds its facts: ``Age(users,age_value)`` or ``rated(users,item)``.
+    variables
+        The first-order variables it speaks of.
+    values
+        Names of its values: of an attribute the constants, of a link or flag ``F`` and ``T``. An
+        attribute of a relationship has the first value ``N/A``.
+    relationship
+        The link predicate that it belongs to; of a link its own; None for attributes of entities.
+    main
+        False for the second copy of a self-related entity's attribute: nothing is learned about
+        that one, as it is the same attribute.
+
+    Examples
+    --------
+    >>> age = Node(Predicate("Age", ("user", "band")), (Variable("u"),), ("young", "old"))
+    >>> print(age, age.literal(1))
+    Age(u) Age(u,"old")
+    """
+
+    predicate: Predicate
+    variables: tuple[Variable, ...]
+    values: tuple[str, ...]
+    relationship: Predicate | None = None
+    main: bool = True
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the node is the true/false indicator of a relationship."""
+        return self.predicate == self.relationship
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether its value is the truth of an atom, not a constant in one."""
+        return self.predicate.arity == len(self.variables)
+
+    @property
+    def is_attribute(self) -> bool:
+        """Whether the node is an attribute, of an entity or of a relationship."""
+        return not self.is_link
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    def literal(self, value: int) -> Formula:
+        """Return the literal that says the node has a value; N/A says that the link is missing."""
+        if self.relationship is not None and self.values[value] == ABSENT:
+            return Not(Atom(self.relationship, self.variables))
+        if self.is_flag:
+            atom = Atom(self.predicate, self.variables)
+            return atom if self.values[value] == FALSE_TRUE[1] else Not(atom)
+        return Atom(self.predicate, (*self.variables, Constant(self.values[value])))
+
+    def __str__(self) -> str:
+        return f"{self.predicate.name}({','.join(map(str, self.variables))})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the node as plain values, for JSON."""
+        link = self.relationship
+        return {
+            "predicate": [self.predicate.name, *self.predicate.types],
+            "variables": [variable.name for variable in self.variables],
+            "values": list(self.values),
+            "relationship": None if link is None else [link.name, *link.types],
+            "main": self.main,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Node:
+        """Undo `as_dict`."""
+        name, *types = data["predicate"]
+        link = data["relationship"]
+        return cls(
+            Predicate(name, tuple(types)),
+            tuple(Variable(item) for item in data["variables"]),
+            tuple(data["values"]),
+            None if link is None else Predicate(link[0], tuple(link[1:])),
+            bool(data["main"]),
+        )

@@ -1,0 +1,136 @@
+"""Atoms to search in a report, with their probabilities and explanations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlnlearn.data.database import Database
+from mlnlearn.evaluate.predictions import Predictions
+from mlnlearn.model.boosted.answers import atom_text
+from mlnlearn.report.markup import Cell, Column, Markup, json_script, number, table, tag
+from mlnlearn.report.reasons import Part, Reasons
+from mlnlearn.report.sections import section
+from mlnlearn.report.views import View
+
+MOST_ATOMS = 500
+"""Atoms that a page holds."""
+_MISSED = 5
+
+
+def worth_showing(predictions: Predictions, most: int) -> Predictions:
+    """Return the most probable atoms; one in five places goes to true atoms that rank below.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> code = np.arange(10, dtype=np.int32)
+    >>> found = Predictions(Predicate("a", ("t",)), code * 0, code[None], code / 10, code < 1,
+    ...                     code + 1.0)
+    >>> worth_showing(found, 5).columns[0].tolist()
+    [9, 8, 7, 6, 0]
+    """
+    order = np.argsort(-predictions.probability, kind="stable")
+    if len(order) <= most:
+        return predictions.take(order)
+    below = order[most - most // _MISSED :]
+    missed = below[predictions.label[below]][: most // _MISSED]
+    return predictions.take(np.concatenate([order[: most - len(missed)], missed]))
+
+
+def atoms_section(
+    view: View, databases: Sequence[Database], predictions: Sequence[Predictions]
+) -> Markup:
+    """Return a table of atoms with a search box, and the data of their explanations."""
+    share = MOST_ATOMS // max(len(predictions), 1)
+    rows: list[tuple[Cell, ...]] = []
+    entries: list[dict[str, Any]] = []
+    rules: dict[str, int] = {}
+    for found in predictions:
+        chosen = worth_showing(found, share)
+        for place, reasons in enumerate(view.reasons(databases, chosen)):
+            rows.append(_row(databases, chosen, place, len(entries)))
+            entries.append(_entry(reasons, rules))
+    total = sum(len(found) for found in predictions)
+    note = (
+        f"{len(rows):,} of {total:,} atoms: the most probable ones, and true ones that rank below. "
+        "Open an atom to see which rules speak for and against it."
+    )
+    columns = (
+        Column("atom", words=True),
+        Column("probability"),
+        Column("truth", words=True),
+        Column("database", words=True),
+    )
+    return section(
+        "atoms",
+        "Atoms",
+        tag("p", note, class_="note"),
+        _controls(),
+        table(
+            "Atoms with their probability",
+            columns,
+            rows,
+            class_="tall atoms",
+            identity="atom-table",
+        ),
+        json_script("atom-data", {"rules": list(rules), "atoms": entries}),
+    )
+
+
+def _controls() -> Markup:
+    options = [
+        tag("option", text, value=value)
+        for value, text in (("", "true and false"), ("true", "true only"), ("false", "false only"))
+    ]
+    return tag(
+        "div",
+        tag(
+            "label", "Search ", tag("input", type="search", id="atom-search", placeholder="name …")
+        ),
+        tag("label", "Show ", tag("select", *options, id="atom-truth")),
+        tag("output", "", id="atom-count", for_="atom-search atom-truth", aria_live="polite"),
+        class_="controls",
+    )
+
+
+def _row(
+    databases: Sequence[Database], atoms: Predictions, place: int, identity: int
+) -> tuple[Cell, ...]:
+    number_of = int(atoms.database[place])
+    database = databases[number_of]
+    [names] = database.decode(atoms.predicate.name, atoms.columns[:, [place]])
+    text = atom_text(atoms.predicate, names)
+    button = tag(
+        "button", text, type="button", class_="atom", aria_expanded="false", data_atom=identity
+    )
+    return (
+        Cell(button, text),
+        Cell.of(float(atoms.probability[place]), 4),
+        Cell("true" if atoms.label[place] else "false"),
+        Cell(database.name or f"database {number_of + 1}"),
+    )
+
+
+def _entry(reasons: Reasons, rules: dict[str, int]) -> dict[str, Any]:
+    """Return an explanation as the page's script wants it; rules are listed once for all atoms."""
+    given = reasons.probability
+    total = number(reasons.total, signed=True)
+    if reasons.is_choice:
+        said = f"Together {total}, to be compared with the sums of the other values."
+    elif given is None:
+        said = "Hard rules contradict each other here."
+    else:
+        said = f"Log-odds {total}, probability {number(given, 4)}, given all other facts."
+    return {"said": said, "parts": [_plain(part, rules) for part in reasons.parts]}
+
+
+def _plain(part: Part, rules: dict[str, int]) -> list[Any]:
+    rule = rules.setdefault(part.rule, len(rules))
+    value = part.log_odds
+    shown = number(value, signed=True)
+    # JSON knows no infinity; a bar of full length stands for it
+    return [rule, part.count, round(value, 6) if math.isfinite(value) else None, shown]

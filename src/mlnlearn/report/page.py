@@ -1,0 +1,149 @@
+"""The report: one page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.evaluate.results import Results
+from mlnlearn.report.atoms import atoms_section
+from mlnlearn.report.markup import Markup, tag
+from mlnlearn.report.sections import (
+    drawings_section,
+    headline,
+    performance_section,
+    rules_section,
+)
+from mlnlearn.report.views import View, view_of
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def report(
+    model: object,
+    databases: Database | Sequence[Database],
+    query: str | Sequence[str] | None = None,
+    *,
+    results: Results | Sequence[Results] | None = None,
+    title: str = "",
+) -> str:
+    """Return a report on a model as one HTML page that works offline.
+
+    It shows the rules with weight, support and precision; the trees of a boosted model or the graph
+    of a Bayes net; precision-recall, ROC and calibration plots, a learning curve over boosting
+    steps, and scores by database; and atoms to search, each with the rules for and against it.
+
+    Parameters
+    ----------
+    model
+        A Markov logic network or what a learner returns.
+    databases
+        Data to judge the model by; each is a fold. Scores of data that the model was learned from
+        are training scores.
+    query
+        The predicates to predict, together where there are several. By default those that the
+        model is about.
+    results
+        Results of cross-validations to show along with it.
+    title
+        Of the page.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.synthetic import smokers
+    >>> from mlnlearn.model.mln import MLN
+    >>> made = smokers(30, rng=0)
+    >>> mln = MLN(made.schema, made.rules)
+    >>> page = report(mln, made.databases, "cancer", title="Who falls ill?")
+    >>> page.startswith("<!doctype html>"), "<h1>Who falls ill?</h1>" in page
+    (True, True)
+    """
+    given = [databases] if isinstance(databases, Database) else list(databases)
+    if not given:
+        raise InputError("a report needs at least one database")
+    runs = [results] if isinstance(results, Results) else list(results or ())
+    view = view_of(model)
+    names = (query,) if isinstance(query, str) else tuple(query or view.queries())
+    if not names:
+        raise InputError(
+            "the model has no rules, so what should be predicted?", hint="name a query"
+        )
+    for name in names:
+        given[0].schema[name]  # refuse unknown names before the work begins
+    predictions = [
+        view.predictions(given, name, [other for other in names if other != name]) for name in names
+    ]
+    heading = title or f"What the model says about {', '.join(names)}"
+    drawing = drawings_section(view)
+    sections = [
+        ("rules", "Rules", rules_section(view, given)),
+        *([("drawing", "Drawings", drawing)] if drawing else []),
+        *(
+            (
+                f"performance-{name}",
+                _label(name, len(names)),
+                performance_section(view, given, found, runs),
+            )
+            for name, found in zip(names, predictions, strict=True)
+        ),
+        ("atoms", "Atoms", atoms_section(view, given, predictions)),
+    ]
+    figures = [*_sizes(view, given), *headline(predictions)]
+    return _page(heading, view.kind, figures, sections)
+
+
+def _label(name: str, queries: int) -> str:
+    return "Performance" if queries == 1 else name
+
+
+def _sizes(view: View, databases: Sequence[Database]) -> list[tuple[str, str]]:
+    network = view.network()
+    facts = sum(database.true_atoms for database in databases)
+    rules = [] if network is None else [("rules", f"{len(network.rules):,}")]
+    return [*rules, ("databases", f"{len(databases):,}"), ("true atoms", f"{facts:,}")]
+
+
+def _page(
+    heading: str,
+    kind: str,
+    figures: Sequence[tuple[str, str]],
+    sections: Sequence[tuple[str, str, Markup]],
+) -> str:
+    links = [tag("li", tag("a", label, href=f"#{name}")) for name, label, _ in sections]
+    tiles = [tag("div", tag("dt", label), tag("dd", value)) for label, value in figures]
+    top = tag(
+        "header",
+        tag("p", kind, class_="kind"),
+        tag("h1", heading),
+        tag("dl", *tiles, class_="tiles"),
+        tag(
+            "p",
+            "Scores are those of the databases shown here; for databases that the model was "
+            "learned from they are training scores.",
+            class_="note",
+        ),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to the rules", href="#rules", class_="skip"),
+        top,
+        tag("nav", tag("ul", *links), aria_label="Parts of the report"),
+        tag("main", *(content for _, _, content in sections)),
+        tag("script", Markup(_asset("report.js"))),
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", heading),
+        tag("style", Markup(_asset("report.css"))),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,183 @@
+"""Why atoms have their log-odds: the contributions of rules, for many atoms at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from mlnlearn.counting.arrays import AnyInts, Codes
+from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.evaluate.predictions import Predictions
+from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.model.boosted.evaluate import step_values
+from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause, Step
+from mlnlearn.model.boosted.text import Naming
+from mlnlearn.model.boosted.world import World
+from mlnlearn.model.mln import MLN
+from mlnlearn.report.rules import written_out
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one rule adds to the log-odds of an atom, by so many groundings."""
+
+    rule: str
+    count: float
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why one atom is probable or not, given all other atoms as in the data.
+
+    Attributes
+    ----------
+    parts
+        The rules, those of largest effect first.
+    is_choice
+        Whether the atom is one value of several: the sum is then the weight of the value, to be
+        compared with those of the others.
+
+    Examples
+    --------
+    >>> Reasons((Part("1.5 friends(x,y) ^ smokes(x) => smokes(y)", 2, 3.0),)).total
+    3.0
+    """
+
+    parts: tuple[Part, ...]
+    is_choice: bool = False
+
+    @property
+    def total(self) -> float:
+        """Sum of the parts; not a number where hard rules contradict each other."""
+        ups = [part.log_odds for part in self.parts]
+        return math.nan if math.inf in ups and -math.inf in ups else float(sum(ups))
+
+    @property
+    def probability(self) -> float | None:
+        """Probability given all other atoms; None for a value of several."""
+        return None if self.is_choice or math.isnan(self.total) else float(expit(self.total))
+
+
+def network_reasons(
+    mln: MLN, databases: Sequence[Database], atoms: Predictions, places: tuple[int, ...]
+) -> list[Reasons]:
+    """Weigh the flip counts of every rule.
+
+    A rule that has the predicate under a quantifier has no flip counts and is left out.
+
+    Examples
+    --------
+    >>> mln = MLN.parse("smokes(person)" + chr(10) + "-1.5 smokes(x)")
+    >>> db = Database.from_facts(mln.schema, {"smokes": [("Anna",)]})
+    >>> one = np.zeros(1, np.int32)
+    >>> atoms = Predictions(mln.schema["smokes"], one, one[None], one + 0.2, one > 0, one + 1.0)
+    >>> network_reasons(mln, [db], atoms, ())[0].parts
+    (Part(rule='smokes(x)', count=1, log_odds=-1.5),)
+    """
+    engine = MemoryEngine([database.closed() for database in databases])
+    predicate, numbers = atoms.predicate, atoms.database.astype(np.int64)
+    found: list[list[Part]] = [[] for _ in range(len(atoms))]
+    for rule in written_out(mln, databases).rules:
+        if predicate not in {atom.predicate for atom in atoms_of(rule.formula)}:
+            continue
+        try:
+            flips = flip_counts(engine, rule.formula, predicate, places)
+        except InputError:
+            continue
+        counts = flips.at(engine.stack, numbers, _stacked(engine, databases, atoms))
+        weight = math.inf if rule.hard else rule.weight or 0.0
+        text = str(rule.formula)
+        for row in np.flatnonzero(counts).tolist() if weight else ():
+            found[row].append(Part(text, int(counts[row]), weight * int(counts[row])))
+    return [_sorted(parts, bool(places)) for parts in found]
+
+
+def _stacked(
+    engine: MemoryEngine, databases: Sequence[Database], atoms: Predictions
+) -> list[Codes]:
+    """Return the atoms' constants in the codes that all databases of the engine share."""
+    columns = []
+    for kind, codes in zip(atoms.predicate.types, atoms.columns, strict=True):
+        shared = np.empty(len(atoms), np.int32)
+        for number, database in enumerate(databases):
+            mine = atoms.database == number
+            names = database.domains[kind].names
+            wanted, back = np.unique(codes[mine], return_inverse=True)
+            table = [engine.stack.code(kind, names[code]) for code in wanted.tolist()]
+            shared[mine] = np.array(table, np.int32)[back]
+        columns.append(shared)
+    return columns
+
+
+def boosted_reasons(
+    model: BoostedModel, databases: Sequence[Database], atoms: Predictions
+) -> list[Reasons]:
+    """Find the branch of every tree, and the clauses, that each atom satisfies.
+
+    These are the rules for the atoms' own predicate; in a joint model the rules of other targets
+    may add to them.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.rules import TargetRules
+    >>> schema = Schema.of("rich(person)")
+    >>> model = BoostedModel(schema, False, (TargetRules(schema["rich"], -1.5),))
+    >>> db = Database.from_facts(schema, {"rich": [("Anna",)]})
+    >>> one = np.zeros(1, np.int32)
+    >>> atoms = Predictions(schema["rich"], one, one[None], one + 0.2, one > 0, one + 1.0)
+    >>> boosted_reasons(model, [db], atoms)[0].parts
+    (Part(rule='rich(p1)', count=1, log_odds=-1.5),)
+    """
+    rules = model.rules_of(atoms.predicate.name)
+    naming = Naming(rules.predicate)
+    world = World(databases)
+    rows = world.numbered(atoms.predicate, atoms.database, atoms.columns)
+    found: list[dict[str, Part]] = [
+        {str(naming.head): Part(str(naming.head), 1, rules.intercept)} for _ in range(len(atoms))
+    ]
+    for step in (rules.prior, *rules.steps):
+        for body, weight, members, counts in _applied(step, world, rows):
+            text = naming.rule(body)
+            for place, count in zip(members.tolist(), counts.tolist(), strict=True):
+                before = found[place].get(text, Part(text, 0, 0.0)).log_odds
+                value = weight if model.existential else weight * count
+                found[place][text] = Part(text, int(count), before + value)
+    return [_sorted(list(parts.values()), False) for parts in found]
+
+
+def _applied(
+    step: Step, world: World, rows: Codes
+) -> Iterator[tuple[Body, float, AnyInts, Floats]]:
+    """Yield the bodies of a step with the atoms they apply to and the numbers of groundings."""
+    everyone = np.arange(rows.shape[1])
+    if isinstance(step, ClauseList):
+        parts = [(clause.body, clause.weight, everyone) for clause in step.clauses]
+    else:
+        paths = step.paths
+        numbered = step.with_values([float(place) for place in range(len(paths))])
+        leaf = step_values(numbered, world, rows, True)
+        parts = [
+            (path.body, path.value, np.flatnonzero(leaf == place))
+            for place, path in enumerate(paths)
+        ]
+    for body, weight, members in parts:
+        if len(members):
+            once = ClauseList((HornClause(body, 1.0),))
+            counts = step_values(once, world, np.ascontiguousarray(rows[:, members]), False)
+            some = counts > 0
+            yield body, weight, members[some], counts[some]
+
+
+def _sorted(parts: list[Part], is_choice: bool) -> Reasons:
+    return Reasons(tuple(sorted(parts, key=lambda part: -abs(part.log_odds))), is_choice)

@@ -1,0 +1,241 @@
+"""The parts of a report: rules, drawings, performance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.data.database import Database
+from mlnlearn.evaluate.metrics import METRICS
+from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, Predictions
+from mlnlearn.evaluate.results import Results
+from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.boosted.rules import Tree
+from mlnlearn.model.boosted.text import Naming
+from mlnlearn.report.curves import (
+    by_database,
+    learning_curve,
+    learning_plots,
+    performance_plots,
+)
+from mlnlearn.report.markup import Cell, Column, Markup, join, number, table, tag
+from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
+from mlnlearn.report.trees import tree_svg
+from mlnlearn.report.views import BayesView, BoostedView, View
+
+MOST_RULES = 300
+"""Rules beyond this number, the weakest, are left out."""
+
+_NAMES = {
+    "auc_pr": "AUC-PR",
+    "ap": "AP",
+    "auc_roc": "AUC-ROC",
+    "cll": "CLL",
+    "brier": "Brier",
+    "calibration_error": "cal. error",
+    "accuracy": "accuracy",
+    "attribute_cll": "attribute CLL",
+    "train_cpu_seconds": "train s",
+    "test_cpu_seconds": "test s",
+}
+_HINTS = {
+    "auc_pr": "Area under the interpolated precision-recall curve",
+    "ap": "Average precision",
+    "auc_roc": "Area under the ROC curve",
+    "cll": "Mean log-probability of what is the case",
+    "brier": "Mean squared difference of probability and truth",
+    "calibration_error": "Mean gap of probability and frequency over ten bins",
+}
+
+
+def section(identity: str, title: str, *content: str | None) -> Markup:
+    """Return a section that the navigation can point to.
+
+    Examples
+    --------
+    >>> text = section("rules", "Rules", tag("p", "none"))
+    >>> text.removeprefix('<section id="rules" aria-labelledby="rules-title">')
+    '<h2 id="rules-title">Rules</h2><p>none</p></section>'
+    """
+    heading = tag("h2", title, id=f"{identity}-title")
+    return tag("section", heading, *content, id=identity, aria_labelledby=f"{identity}-title")
+
+
+def rules_section(view: View, databases: Sequence[Database]) -> Markup:
+    """Return the rules, the strongest first."""
+    network = view.network()
+    if network is None:
+        note = "A joint dependency network has no rules of a single network; see its trees."
+        return section("rules", "Rules", tag("p", note))
+    rules = written_out(network, databases).rules
+    found = ranked_rules(rules, MemoryEngine(databases), MOST_RULES)
+    left_out = f" The {MOST_RULES} strongest of {len(rules):,} are shown."
+    note = (
+        "Strongest first. A positive weight makes worlds in which the rule holds more probable. "
+        "Support counts the groundings in which body and head both hold; precision is the share "
+        "of the body’s groundings in which the head holds."
+        + (left_out if len(rules) > len(found) else "")
+    )
+    columns = (
+        Column("weight", hint="Log-odds for each grounding"),
+        Column("rule", words=True),
+        Column("support", hint="Groundings in which body and head hold"),
+        Column("precision", hint="P(head | body), by counting"),
+        Column("true", hint="True groundings"),
+        Column("of", hint="All groundings"),
+    )
+    rows = [_rule_row(rule) for rule in found]
+    listed = table("Rules, strongest first", columns, rows, class_="tall cards")
+    return section("rules", "Rules", tag("p", note, class_="note"), listed)
+
+
+def _rule_row(found: RankedRule) -> tuple[Cell, ...]:
+    rule = found.rule
+    text = str(rule.formula)
+    weight = Cell("always", 1e300) if rule.hard else Cell.of(rule.weight)
+    said = tag("span", found.sentence, class_="said")
+    return (
+        weight,
+        Cell(join([tag("code", text), said]), text),
+        _count(found.support),
+        Cell.of(found.precision),
+        _count(found.true),
+        _count(found.groundings),
+    )
+
+
+def _count(value: int | None) -> Cell:
+    return Cell.of(None if value is None else float(value), 0)
+
+
+def drawings_section(view: View) -> Markup | None:
+    """Return the trees of a boosted model, or the graph of a Bayes net; None without either."""
+    if isinstance(view, BayesView):
+        # svg() escapes the names of its nodes itself
+        picture = tag("div", Markup(view.model.net.svg()), class_="net scroll", tabindex=0)
+        return section("drawing", "Bayes net", picture)
+    if not isinstance(view, BoostedView):
+        return None
+    parts = [_importance(view.model)]
+    for rules in view.model.targets:
+        naming = Naming(rules.predicate)
+        trees = [(k, s) for k, s in enumerate(rules.steps, 1) if isinstance(s, Tree)]
+        for place, tree in trees:
+            label = f"{naming.head}, tree {place}"
+            drawn = tag("div", tree_svg(tree, naming, label), class_="scroll", tabindex=0)
+            parts.append(
+                tag("details", tag("summary", label), drawn, open=place == 1, class_="drawn")
+            )
+    title = "Trees" if len(parts) > 1 else "Predicates"
+    return section("drawing", title, *parts)
+
+
+def _importance(model: BoostedModel) -> Markup:
+    rows = [
+        tag(
+            "li",
+            tag("code", name),
+            tag("span", tag("i", style=f"width:{100 * share:.1f}%"), class_="bar"),
+            tag("b", f"{100 * share:.0f}%" if share >= 0.01 else "< 1%"),
+        )
+        for name, share in model.importance().items()
+    ]
+    note = "How much each predicate matters: its share of the absolute weights of the rules."
+    return tag("div", tag("p", note, class_="note"), tag("ul", *rows, class_="bars"))
+
+
+def performance_section(
+    view: View,
+    databases: Sequence[Database],
+    predictions: Predictions,
+    results: Sequence[Results],
+) -> Markup:
+    """Return plots and tables of how well the model predicts one predicate."""
+    name = predictions.predicate.name
+    parts = by_database(predictions, len(databases))
+    mine = [found.of(name) for found in results if name in found.query]
+    kept = [
+        found.pooled()[name]
+        for found in mine
+        if all(fold.predictions is not None for fold in found.folds)
+    ]
+    places = databases[0].schema.functional.get(name, ())
+    content: list[Markup | None] = [
+        tag(
+            "div",
+            *performance_plots(predictions, parts, kept[0] if kept else None),
+            class_="plots",
+        )
+    ]
+    if isinstance(view, BoostedView) and view.model.steps:
+        curve = learning_curve(view.model, databases, name)
+        content += [
+            tag("h3", "Learning curve"),
+            tag("div", *learning_plots(curve, len(databases)), class_="plots"),
+        ]
+    content += [
+        tag("h3", "Databases"),
+        _fold_table(databases, predictions, parts, places),
+        *(_results_table(found) for found in mine),
+    ]
+    return section(f"performance-{name}", f"Performance: {name}", *content)
+
+
+def _fold_table(
+    databases: Sequence[Database],
+    predictions: Predictions,
+    parts: Sequence[Predictions],
+    places: Sequence[int],
+) -> Markup:
+    metrics = (*METRICS, *(ATTRIBUTE_METRICS if places else ()))
+    columns = (Column("database", words=True), Column("true"), Column("false"), *_titled(metrics))
+    rows = []
+    for place, (database, part) in enumerate(zip(databases, parts, strict=True), start=1):
+        label = database.name or f"database {place}"
+        rows.append(_fold_row(label, part, metrics, places))
+    foot = [_fold_row("all together", predictions, metrics, places)] if len(parts) > 1 else []
+    return table(f"Scores of {predictions.predicate.name} by database", columns, rows, foot)
+
+
+def _titled(metrics: Sequence[str]) -> list[Column]:
+    return [Column(_NAMES.get(name, name), hint=_HINTS.get(name)) for name in metrics]
+
+
+def _fold_row(
+    label: str, part: Predictions, metrics: Sequence[str], places: Sequence[int]
+) -> list[Cell]:
+    found = part.scores(metrics, places) if len(part) else {}
+    true = float(part.weight[part.label].sum())
+    return [
+        Cell(label),
+        Cell.of(true, 0),
+        Cell.of(float(part.weight.sum()) - true, 0),
+        *(Cell.of(found.get(name)) for name in metrics),
+    ]
+
+
+def _results_table(found: Results) -> Markup:
+    names = (*found.metrics, "train_cpu_seconds", "test_cpu_seconds")
+    columns = (Column("fold", words=True), Column("seed"), *_titled(names))
+    rows = [
+        [
+            Cell(f"{fold.fold}: {fold.name}" if fold.name else f"{fold.fold}"),
+            Cell.of(float(fold.seed), 0),
+            *(Cell.of(fold.scores.get(name, getattr(fold, name, None))) for name in names),
+        ]
+        for fold in found.folds
+    ]
+    caption = f"Cross-validation of {found.learner}"
+    foot = [
+        [Cell(label), Cell(""), *(Cell.of(values[name]) for name in names)]
+        for label, values in (("mean", found.mean), ("sd", found.sd))
+    ]
+    return join([tag("h3", caption), table(caption, columns, rows, foot)])
+
+
+def headline(predictions: Sequence[Predictions]) -> list[tuple[str, str]]:
+    """Return the scores that stand at the top of the page."""
+    if len(predictions) != 1:
+        return []
+    found = predictions[0].scores(["auc_pr", "auc_roc", "cll"])
+    return [(_NAMES[name], number(value)) for name, value in found.items()]

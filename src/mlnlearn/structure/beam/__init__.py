@@ -1,0 +1,1 @@
+"""MSL: structure learning by beam or shortest-first search."""

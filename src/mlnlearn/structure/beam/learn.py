@@ -1,0 +1,287 @@
+"""MSL: search for clauses by weighted pseudo-likelihood (Kok & Domingos 2005).
+
+Each round looks for the clauses that would improve the present network most, by beam search or
+shortest first, adds the best of them in turn, and learns the weights anew. Departures from the
+paper: candidates are screened by the score test on all data, not on samples; the best of a round
+are all tried, not the single best one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.logic.clauses import as_clause
+from mlnlearn.model.mln import MLN
+from mlnlearn.structure.beam.moves import Language
+from mlnlearn.structure.search.growth import generalises, prune_each
+from mlnlearn.structure.search.journal import Journal, identity_of
+from mlnlearn.structure.search.keys import ClauseKey
+from mlnlearn.structure.search.model import Background, Model, Scorer
+from mlnlearn.structure.search.progress import Deadline, Progress, Report
+from mlnlearn.structure.search.scoring import scorer
+
+
+@dataclass(frozen=True, slots=True)
+class MSLResult:
+    """What MSL returns.
+
+    Attributes
+    ----------
+    mln
+        The network.
+    likelihood
+        Its weighted pseudo-log-likelihood on the training data.
+    scored
+        How many times a clause was scored.
+    rounds
+        How many rounds there were.
+    """
+
+    mln: MLN
+    likelihood: float
+    scored: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class MSL:
+    """Settings of MSL.
+
+    Attributes
+    ----------
+    strategy
+        "beam": from the unit clauses and those of the network, change the best few clauses step by
+        step. "shortest": try all clauses grown from the best shorter ones, length by length.
+    max_literals, max_variables
+        Limits of a clause.
+    penalty
+        What a literal by which a clause differs from where the search started must gain.
+    beam
+        Clauses kept in each step, and added in each round at most.
+    refitted
+        Candidates, the most promising ones, for which the weights are learned in each step.
+    held_out
+        With several databases, add only clauses that also raise the likelihood of databases left
+        out of the fit.
+    sigma
+        Standard deviation of the Gaussian prior on weights.
+    initial
+        A network to start from: its formulas stay, its weights are learned anew unless locked.
+    max_rounds
+        Stop after so many rounds; None for no limit.
+    max_seconds
+        Stop after so long; None for no limit. What is found then depends on the machine.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)", "cancer(person)")
+    >>> people = [f"P{i}" for i in range(40)]
+    >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
+    >>> db = Database.from_facts(schema, facts, domains={"person": people})
+    >>> print(MSL().fit([db]).mln.rules[-1].formula)
+    !cancer(x1) v smokes(x1)
+    """
+
+    strategy: Literal["beam", "shortest"] = "beam"
+    max_literals: int = 4
+    max_variables: int = 4
+    penalty: float = 0.01
+    beam: int = 5
+    refitted: int = 10
+    held_out: bool = False
+    sigma: float = 100.0
+    initial: MLN | None = None
+    max_rounds: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy not in ("beam", "shortest"):
+            raise InputError(f"no strategy {self.strategy!r}; there are: beam, shortest")
+        if min(self.max_literals, self.max_variables, self.beam, self.refitted) < 1:
+            raise InputError("literals, variables, beam and refitted must be at least 1")
+        if self.sigma <= 0 or self.penalty < 0:
+            raise InputError("sigma must be above 0, the penalty at least 0")
+
+    def fit(
+        self,
+        databases: Sequence[Database],
+        *,
+        progress: Report | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> MSLResult:
+        """Learn a network from databases.
+
+        Parameters
+        ----------
+        databases
+            The training data, each database with its own constants.
+        progress
+            Called after every step.
+        checkpoint
+            A file for intermediate results; a run that was killed goes on from its last round.
+        """
+        background = Background.of(databases, self.initial)
+        journal = Journal(checkpoint, identity_of(self, databases))
+        with threadpool_limits(limits=1):
+            found = scorer(databases, background, self.sigma)
+            return _Run(self, background, found, journal, progress).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A clause with what it gains, less its penalty, and how far it is from where it started."""
+
+    key: ClauseKey
+    score: float
+    distance: int
+
+
+class _Run:
+    """One run of MSL."""
+
+    def __init__(
+        self,
+        settings: MSL,
+        background: Background,
+        found: Scorer,
+        journal: Journal,
+        progress: Report | None,
+    ) -> None:
+        self.settings = settings
+        self.background = background
+        self.journal = journal
+        self.report = progress
+        self.deadline = Deadline(settings.max_seconds)
+        self.language = Language(
+            background.schema.predicates, settings.max_literals, settings.max_variables
+        )
+        self.model = found.start()
+        self.scored = 0
+        self.rounds = 0
+
+    def result(self) -> MSLResult:
+        """Add clauses until no round finds any, then prune."""
+        length = 2
+        while not self.over(length):
+            self.rounds += 1
+            key = f"round {self.rounds}"
+            if key not in self.journal:
+                found = self.by_beam() if self.settings.strategy == "beam" else self.by_length(length)
+                self.journal.record(key, [self.scored, self.added(found)])
+            self.scored, steps = self.journal.get(key)
+            for literals, weights in steps:
+                given = tuple(tuple(literal) for literal in literals)
+                self.model = self.model.extended(self.language.clause(given), np.array(weights))
+            if not steps:
+                length += 1
+        first, penalty = len(self.background.soft), self.settings.penalty
+        model = prune_each(self.model, first, penalty, self.journal)
+        mln = self.background.network(model)
+        return MSLResult(mln, model.likelihood, self.scored, self.rounds)
+
+    def over(self, length: int) -> bool:
+        """Tell whether the search is at its end."""
+        settings = self.settings
+        longest = 2 if settings.strategy == "beam" else settings.max_literals
+        stopped = settings.max_rounds is not None and self.rounds >= settings.max_rounds
+        return length > longest or stopped or self.deadline.passed
+
+    def added(self, found: Iterable[_Scored]) -> list[list[object]]:
+        """Try the best clauses in turn; return those that are worth it, with the weights then."""
+        steps: list[list[object]] = []
+        model = self.model
+        for scored in found:
+            longer = self.refit(model, scored.key)
+            threshold = self.settings.penalty * scored.distance
+            if longer is None or longer.likelihood - model.likelihood <= threshold:
+                continue
+            if not self.settings.held_out or generalises(model, longer):
+                model = longer
+                steps.append([scored.key, model.weights.tolist()])
+        return steps
+
+    def by_beam(self) -> list[_Scored]:
+        """Return the best clauses that small changes lead to."""
+        seen = self.present()
+        beam = [_Scored(key, 0.0, 0) for key in dict.fromkeys((*self.language.units, *seen))]
+        best: list[_Scored] = []
+        while beam:
+            distances: dict[ClauseKey, int] = {}
+            for scored in beam:
+                for key in self.language.neighbours(scored.key):
+                    if key not in seen:
+                        distances.setdefault(key, scored.distance + 1)
+            seen.update(distances)
+            fitted = self.best(distances)
+            highest = best[0].score if best else 0.0
+            best = _top([*best, *fitted], self.settings.beam)
+            beam = _top(fitted, self.settings.beam)
+            if not best or best[0].score <= highest:
+                break
+        return best
+
+    def by_length(self, length: int) -> list[_Scored]:
+        """Return the best clauses of one length, grown from the best shorter ones."""
+        seen = self.present()
+        pool = list(self.language.units)
+        for literals in range(2, length + 1):
+            grown = dict.fromkeys(k for key in pool for k in self.language.longer(key))
+            fresh = {key: literals for key in grown if key not in seen}
+            if literals == length:
+                return _top(self.best(fresh), self.settings.beam)
+            promises = self.promises(list(grown))
+            order = sorted(grown, key=lambda key: (-promises[key], key))
+            pool = order[: self.settings.beam * self.settings.refitted]
+        return []
+
+    def present(self) -> set[ClauseKey]:
+        """Return the clauses of the network."""
+        clauses = (as_clause(formula) for formula in self.model.formulas)
+        keys = (self.language.key(clause) for clause in clauses if clause is not None)
+        return {key for key in keys if key is not None}
+
+    def promises(self, keys: Sequence[ClauseKey]) -> dict[ClauseKey, float]:
+        """Estimate what each clause would gain."""
+        self.scored += len(keys)
+        return {key: self.model.promise(self.language.clause(key)) for key in keys}
+
+    def best(self, distances: dict[ClauseKey, int]) -> list[_Scored]:
+        """Screen clauses by the score test, learn the weights for the best, and score those."""
+        penalty = self.settings.penalty
+        promises = self.promises(list(distances))
+        order = sorted(distances, key=lambda k: (penalty * distances[k] - promises[k], k))
+        found = []
+        for key in order[: self.settings.refitted]:
+            longer = self.refit(self.model, key)
+            if longer is not None:
+                gain = longer.likelihood - self.model.likelihood
+                if self.settings.held_out and not generalises(self.model, longer):
+                    continue
+                found.append(_Scored(key, gain - penalty * distances[key], distances[key]))
+        if self.report is not None:
+            stage = f"round {self.rounds}"
+            size = len(distances)
+            self.report(Progress(stage, size, size, self.scored, self.model.likelihood))
+        return found
+
+    def refit(self, model: Model, key: ClauseKey) -> Model | None:
+        """Return a network with one more clause, or None where that is too large."""
+        try:
+            return model.extended(self.language.clause(key))
+        except MemoryLimitError:
+            return None
+
+
+def _top(found: Iterable[_Scored], most: int) -> list[_Scored]:
+    """Return the best clauses that improve at all."""
+    useful = [scored for scored in found if scored.score > 0.0]
+    return sorted(useful, key=lambda scored: (-scored.score, scored.key))[:most]

@@ -1,0 +1,347 @@
+"""Counts of families with true and false relationships, without the cross product.
+
+With the memberships of the other relationships fixed, the tuples for which R is false are all
+tuples less those for which R is true (the Möbius identity; Qian, Schulte & Sun 2014). So a family
+with relationships R is counted from the 2^|R| tables in which some of them are true and the others
+are not asked for; each of those is a join over true links, in which an entity is replaced by its
+*profile* (the number of its combination of attribute values) as soon as no other link needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
+from mlnlearn.logic.atoms import Variable
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.layout import Relationship
+
+_POPULATION = "population"
+_REMEMBERED_ROWS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each combination of values occurs; combinations that never do are left out.
+
+    Attributes
+    ----------
+    nodes
+        The nodes, one column of codes each.
+    kept
+        Entity numbers of the variables asked for, one column each; else empty.
+    """
+
+    nodes: tuple[Node, ...]
+    columns: tuple[Codes, ...]
+    counts: Ints
+    kept: tuple[Codes, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def project(self, nodes: Sequence[Node]) -> Counts:
+        """Return the counts of fewer nodes, or of the same in another order."""
+        chosen = [self.columns[self.nodes.index(node)] for node in nodes]
+        if not chosen:
+            return Counts((), (), np.array([self.counts.sum()], np.int64))
+        columns, counts = group_sums(chosen, [node.size for node in nodes], self.counts)
+        return Counts(tuple(nodes), tuple(columns), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Named columns and a count a row."""
+
+    columns: dict[str, Codes]
+    counts: Ints
+
+
+class FamilyCounter:
+    """Counts families of nodes over encoded databases; answers are exact and remembered.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.build import build_database
+    >>> from mlnlearn.data.load.columns import Column
+    >>> from mlnlearn.data.load.tables import ForeignKey, Table
+    >>> from mlnlearn.structure.join_bayes.layout import Layout
+    >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", "m"])}
+    >>> links = {"a": Column.of(["Anna", "Bob"]), "b": Column.of(["Bob", "Bob"])}
+    >>> keys = (ForeignKey(("a",), "person"), ForeignKey(("b",), "person"))
+    >>> tables = [Table("person", people, ("id",)), Table("likes", links, ("a", "b"), keys)]
+    >>> database, mapping = build_database(tables)
+    >>> layout = Layout.of([database], mapping)
+    >>> counter = FamilyCounter(EncodedData([database], layout))
+    >>> found = counter.count(layout.nodes)
+    >>> print(*found.nodes)
+    sex(person0) sex(person1) likes(person0,person1)
+    >>> for *values, count in zip(*found.columns, found.counts):
+    ...     names = [node.values[code] for node, code in zip(found.nodes, values)]
+    ...     print(*names, count)
+    f f F 1
+    f m T 1
+    m f F 1
+    m m T 1
+    """
+
+    def __init__(self, data: EncodedData) -> None:
+        self.data = data
+        self.relationships = {r.predicate.name: r for r in data.layout.relationships}
+        self._profiles: dict[tuple[Node, ...], tuple[Codes, tuple[Codes, ...]]] = {}
+        self._memory: dict[tuple[object, ...], Counts] = {}
+        self._rows = 0
+
+    def count(
+        self,
+        nodes: Iterable[Node],
+        *,
+        scope: Iterable[Variable] = (),
+        true: Iterable[Relationship] = (),
+        keep: Sequence[Variable] = (),
+        merged: Sequence[tuple[Variable, Variable]] = (),
+    ) -> Counts:
+        """Count the combinations of values of some nodes over all tuples of entities.
+
+        Parameters
+        ----------
+        nodes
+            The family, in any order.
+        scope
+            Further variables that range freely, so that every count is multiplied by their domain.
+        true
+            Relationships that must hold; all others may be true or false.
+        keep
+            Variables to count for each entity apart.
+        merged
+            Pairs of variables of one type; only tuples count in which the first of a pair stands
+            for the same entity as the second.
+        """
+        wanted = tuple(nodes)
+        if keep or merged:
+            return self._count(wanted, frozenset(scope), tuple(true), tuple(keep), dict(merged))
+        key = (frozenset(wanted), frozenset(scope), frozenset(true))
+        found = self._memory.get(key)
+        if found is None:
+            found = self._count(wanted, frozenset(scope), tuple(true), (), {})
+            self._rows += len(found)
+            if self._rows > _REMEMBERED_ROWS:
+                self._memory.clear()
+                self._rows = len(found)
+            self._memory[key] = found
+        return found if found.nodes == wanted else found.project(wanted)
+
+    def _count(
+        self,
+        nodes: tuple[Node, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+        keep: tuple[Variable, ...],
+        merged: dict[Variable, Variable],
+    ) -> Counts:
+        given = {r.predicate.name for r in true}
+        asked = [n.relationship.name for n in nodes if n.relationship is not None]
+        free = [name for name in dict.fromkeys(asked) if name not in given]
+        variables = dict.fromkeys(v for node in nodes for v in node.variables)
+        variables |= dict.fromkeys(v for r in true for v in r.variables)
+        variables |= dict.fromkeys(keep)
+        inside = tuple(dict.fromkeys(merged.get(v, v) for v in variables))
+        outside = tuple({merged.get(v, v) for v in scope} - set(inside))
+        job = _Job(self, nodes, inside, outside, keep, merged)
+        parts = []
+        for chosen in _subsets(free):
+            table = job.flat((*sorted(given), *chosen))
+            # every set of relationships taken as true, the others as false, contains this one
+            for kept_true in _subsets(chosen):
+                sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
+                parts.append(job.decided(table, {*given, *kept_true}, sign))
+        return job.merge(parts)
+
+    def profiles(self, attributes: tuple[Node, ...]) -> tuple[Codes, tuple[Codes, ...]]:
+        """Return each entity's profile over some attributes, and the values of every profile."""
+        found = self._profiles.get(attributes)
+        if found is None:
+            columns = [self.data.values[node.predicate.name] for node in attributes]
+            sizes = [node.size + 1 for node in attributes]
+            distinct, _ = group_sums(columns, sizes, np.ones(len(columns[0]), np.int64))
+            rows, names = common_keys(columns, distinct, sizes)
+            found = np.searchsorted(names, rows).astype(np.int32), tuple(distinct)
+            self._profiles[attributes] = found
+        return found
+
+
+class _Job:
+    """One family's count: which columns its tables have, and how they are joined."""
+
+    def __init__(
+        self,
+        counter: FamilyCounter,
+        nodes: tuple[Node, ...],
+        variables: tuple[Variable, ...],
+        outside: tuple[Variable, ...],
+        keep: tuple[Variable, ...],
+        merged: dict[Variable, Variable],
+    ) -> None:
+        self.counter, self.data = counter, counter.data
+        self.nodes, self.variables, self.keep, self.merged = nodes, variables, keep, merged
+        self.kinds = {v: self.data.layout.types[v] for v in variables}
+        own = [node for node in nodes if node.relationship is None]
+        self.described = {
+            v: tuple(n for n in own if merged.get(n.variables[0], n.variables[0]) == v)
+            for v in variables
+        }
+        self.spread = np.ones(self.data.populations, np.int64)
+        for variable in outside:
+            self.spread = times(self.spread, self.data.sizes[self.data.layout.types[variable]])
+        self.sizes: dict[str, int] = {_POPULATION: self.data.populations}
+        for variable, kind in self.kinds.items():
+            self.sizes[_entity(variable)] = self.data.total(kind)
+            if self.described[variable]:
+                _, distinct = counter.profiles(self.described[variable])
+                self.sizes[_profile(variable)] = len(distinct[0])
+        self.sizes |= {str(node): node.size + 1 for node in nodes}
+
+    def flat(self, true: tuple[str, ...]) -> _Table:
+        """Count with some relationships true, whatever the others are."""
+        relationships = [self.counter.relationships[name] for name in true]
+        waiting = [self._links(relationship) for relationship in relationships]
+        linked = {self.merged.get(v, v) for r in relationships for v in r.variables}
+        tables = [self._alone(v) for v in self.variables if v not in linked]
+        while waiting:
+            joined = waiting.pop(0)
+            joined = self._forget(joined, waiting)
+            while True:
+                ids = {name for name in joined.columns if name.startswith("#")}
+                near = next((t for t in waiting if ids & t.columns.keys()), None)
+                if near is None:
+                    break
+                waiting = [table for table in waiting if table is not near]
+                near = self._forget(near, [joined, *waiting])
+                joined = self._forget(self._join(joined, near), waiting)
+            tables.append(joined)
+        whole = tables[0] if tables else self._nothing()
+        for table in tables[1:]:
+            whole = self._join(whole, table)
+        return whole
+
+    def _links(self, relationship: Relationship) -> _Table:
+        entities = self.data.links[relationship.predicate.name]
+        columns: dict[str, Codes] = {}
+        alike = np.ones(entities.shape[1], np.bool_)
+        for variable, column in zip(relationship.variables, entities, strict=True):
+            first = columns.setdefault(_entity(self.merged.get(variable, variable)), column)
+            if first is not column:
+                alike &= first == column
+        for node in relationship.attributes:
+            if node in self.nodes:
+                columns[str(node)] = self.data.values[node.predicate.name]
+        owner = self.data.owner[relationship.predicate.types[0]]
+        columns[_POPULATION] = owner[entities[0]]
+        if not alike.all():
+            columns = {name: column[alike] for name, column in columns.items()}
+        return _Table(columns, np.ones(int(alike.sum()), np.int64))
+
+    def _alone(self, variable: Variable) -> _Table:
+        owner = self.data.owner[self.kinds[variable]]
+        entities = np.arange(len(owner), dtype=np.int32)
+        columns = {_entity(variable): entities, _POPULATION: owner}
+        return self._forget(_Table(columns, np.ones(len(owner), np.int64)), [])
+
+    def _nothing(self) -> _Table:
+        every = np.arange(self.data.populations, dtype=np.int32)
+        return _Table({_POPULATION: every}, np.ones(len(every), np.int64))
+
+    def _forget(self, table: _Table, others: Sequence[_Table]) -> _Table:
+        """Replace entities that no other table asks for by their profiles, and sum."""
+        columns, changed = dict(table.columns), False
+        for variable in self.variables:
+            name = _entity(variable)
+            if name not in columns or any(name in other.columns for other in others):
+                continue
+            if self.described[variable] and _profile(variable) not in columns:
+                profile, _ = self.counter.profiles(self.described[variable])
+                columns[_profile(variable)] = profile[columns[name]]
+            if variable not in self.keep:
+                del columns[name]
+                changed = True
+        if not changed:
+            return _Table(columns, table.counts)
+        return self._grouped(columns, table.counts)
+
+    def _grouped(self, columns: dict[str, Codes], counts: Ints) -> _Table:
+        sizes = [self.sizes[name] for name in columns]
+        found, sums = group_sums(list(columns.values()), sizes, counts)
+        return _Table(dict(zip(columns, found, strict=True)), sums)
+
+    def _join(self, left: _Table, right: _Table) -> _Table:
+        shared = [name for name in left.columns if name in right.columns]
+        first, second = common_keys(
+            [left.columns[name] for name in shared],
+            [right.columns[name] for name in shared],
+            [self.sizes[name] for name in shared],
+        )
+        index = Index(second)
+        starts, lengths = index.ranges(first)
+        mine = np.repeat(np.arange(len(first)), lengths)
+        theirs = index.rows(starts, lengths)
+        columns = {name: column[mine] for name, column in left.columns.items()}
+        columns |= {n: c[theirs] for n, c in right.columns.items() if n not in columns}
+        return _Table(columns, times(left.counts[mine], right.counts[theirs]))
+
+    def decided(self, table: _Table, true: set[str], sign: int) -> _Table:
+        """Give the links their values: those outside `true` count as false, with this sign."""
+        columns = {_entity(v): table.columns[_entity(v)] for v in self.keep}
+        rows = len(table.counts)
+        for variable, described in self.described.items():
+            if described:
+                columns[_profile(variable)] = table.columns[_profile(variable)]
+        for node in self.nodes:
+            if node.relationship is None:
+                continue
+            holds = node.relationship.name in true
+            if node.is_link or not holds:
+                columns[str(node)] = np.full(rows, int(holds), np.int32)
+            else:
+                columns[str(node)] = table.columns[str(node)]
+        counts = times(table.counts, self.spread[table.columns[_POPULATION]])
+        return _Table(columns, sign * counts)
+
+    def merge(self, parts: Sequence[_Table]) -> Counts:
+        """Add up the signed parts, and spell the profiles out."""
+        names = list(parts[0].columns)
+        counts = np.concatenate([part.counts for part in parts])
+        if names:
+            columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
+            merged = self._grouped(columns, counts)
+        else:
+            merged = _Table({}, np.array([counts.sum()], np.int64))
+        codes = dict(merged.columns)
+        for variable, described in self.described.items():
+            if described:
+                _, distinct = self.counter.profiles(described)
+                rows = codes[_profile(variable)]
+                codes |= {str(n): c[rows] for n, c in zip(described, distinct, strict=True)}
+        known = merged.counts != 0
+        for node in self.nodes:
+            known &= codes[str(node)] < node.size
+        kept = tuple(codes[_entity(v)][known] for v in self.keep)
+        found = tuple(codes[str(node)][known] for node in self.nodes)
+        return Counts(self.nodes, found, merged.counts[known], kept)
+
+
+def _entity(variable: Variable) -> str:
+    return f"#{variable}"
+
+
+def _profile(variable: Variable) -> str:
+    return f"@{variable}"
+
+
+def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for size in range(len(names) + 1):
+        yield from combinations(names, size)

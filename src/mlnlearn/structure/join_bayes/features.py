@@ -1,0 +1,294 @@
+"""How often each rule would hold, for every value an attribute could take: exact conditionals.
+
+Given the rest of the database, the probability of an attribute's value is proportional to
+exp(Σ over rules of weight × groundings that hold with that value). Only rules of families that
+contain the attribute matter, as child or as parent. For each such family the groundings are counted
+by entity (or link) and by the values of the family's other nodes; what the rules say for each value
+is then a lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+
+from mlnlearn.counting.arrays import Codes, Index, Ints, pack
+from mlnlearn.logic.atoms import Variable
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.structure.join_bayes.rules import FamilyRules
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeFeatures:
+    """What all rules say about one attribute of every entity, or of every link.
+
+    Attributes
+    ----------
+    node
+        The attribute.
+    truth
+        Its value for each entity or link; the number of values where it is unknown.
+    matrix
+        Sparse; a row for each (entity or link, value), a column for each rule: how many groundings
+        of the rule would hold.
+    """
+
+    node: Node
+    truth: Codes
+    matrix: csr_matrix
+
+    @property
+    def first(self) -> int:
+        """The first value that can be predicted: after N/A, for attributes of links."""
+        return int(self.node.relationship is not None)
+
+    def scaled(self, scale: Floats) -> AttributeFeatures:
+        """Return the features with each rule's counts divided by a number, where that is not 0."""
+        factors = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return replace(self, matrix=self.matrix.multiply(factors[None, :]).tocsr())
+
+    def distinct(self) -> tuple[AttributeFeatures, Floats]:
+        """Return one of each group of groundings with the same features, and their true values.
+
+        Thousands of links share a few feature rows. Rows are compared by their products with a
+        random vector: equal rows have equal products, different ones practically never.
+        """
+        rng = np.random.default_rng(0)
+        marks = (self.matrix @ rng.normal(size=self.matrix.shape[1])).reshape(-1, self.node.size)
+        _, first, place = np.unique(marks, axis=0, return_index=True, return_inverse=True)
+        known = self.truth < self.node.size
+        keys = place.reshape(-1)[known] * self.node.size + self.truth[known]
+        table = np.bincount(keys, minlength=len(first) * self.node.size).astype(np.float64)
+        rows = (first[:, None] * self.node.size + np.arange(self.node.size)).reshape(-1)
+        part = replace(self, truth=self.truth[first], matrix=self.matrix[rows])
+        return part, table.reshape(-1, self.node.size)
+
+    def log_probabilities(self, weights: Floats) -> Floats:
+        """Return the log-probability of each value, shape ``(entities or links, values)``."""
+        scores = (self.matrix @ weights).reshape(-1, self.node.size)
+        scores[:, : self.first] = -np.inf
+        return np.asarray(log_softmax(scores, axis=1))
+
+
+def attribute_features(
+    counter: FamilyCounter, families: Sequence[FamilyRules]
+) -> list[AttributeFeatures]:
+    """Return the features of all attributes; rules are numbered through the families in order."""
+    data, layout = counter.data, counter.data.layout
+    starts = np.cumsum([0, *(family.size for family in families)])
+    found = []
+    for node in _attributes(layout):
+        truth = data.values[node.predicate.name]
+        builder = _Builder(counter, node)
+        for family, start in zip(families, starts[:-1].tolist(), strict=True):
+            builder.add(family, start)
+        found.append(AttributeFeatures(node, truth, builder.matrix(len(truth), int(starts[-1]))))
+    return found
+
+
+def typical_counts(features: Sequence[AttributeFeatures]) -> Floats:
+    """Return the root mean square of each rule's counts where it holds at all; 0 where never."""
+    rules = features[0].matrix.shape[1]
+    squares, entries = np.zeros(rules), np.zeros(rules)
+    for part in features:
+        squares += np.bincount(part.matrix.indices, part.matrix.data**2, rules)
+        entries += np.bincount(part.matrix.indices, minlength=rules)
+    return np.sqrt(squares / np.maximum(entries, 1.0))
+
+
+def _attributes(layout: Layout) -> Iterator[Node]:
+    yield from (node for node in layout.attributes if node.main)
+    for relationship in layout.relationships:
+        yield from relationship.attributes
+
+
+class _Builder:
+    """Gathers the entries of one attribute's matrix."""
+
+    def __init__(self, counter: FamilyCounter, node: Node) -> None:
+        self.counter, self.node = counter, node
+        layout = counter.data.layout
+        owners = {r.predicate: r for r in layout.relationships}
+        self.owner: Relationship | None = (
+            None if node.relationship is None else owners[node.relationship]
+        )
+        self.rows: list[Ints] = []
+        self.columns: list[Ints] = []
+        self.counts: list[Floats] = []
+        self._links: Index | None = None
+
+    def add(self, family: FamilyRules, start: int) -> None:
+        """Add a family: each occurrence of the attribute, and where two coincide."""
+        same = [node for node in family.nodes if node.predicate == self.node.predicate]
+        for node in same:
+            self._add(family, start, (node,), ())
+        for place, node in enumerate(same):
+            for other in same[place + 1 :]:
+                merged = ((other.variables[0], node.variables[0]),)
+                # where both are the same entity, neither is part of the rest of the database
+                self._add(family, start, (node,), merged, sign=-1)
+                self._add(family, start, (other,), merged, sign=-1)
+                self._add(family, start, (node, other), merged)
+
+    def _add(
+        self,
+        family: FamilyRules,
+        start: int,
+        changed: tuple[Node, ...],
+        merged: tuple[tuple[Variable, Variable], ...],
+        sign: int = 1,
+    ) -> None:
+        rest = [node for node in family.nodes if node not in changed]
+        true = family.given
+        if self.owner is not None and self.owner not in true:
+            true = (*true, self.owner)
+        keep = changed[0].variables
+        if merged:
+            keep = tuple(dict(merged).get(variable, variable) for variable in keep)
+        counts = self.counter.count(
+            rest, scope=_variables(family.nodes), true=true, keep=keep, merged=merged
+        )
+        grounding = self._grounding(counts)
+        known = dict(zip(counts.nodes, counts.columns, strict=True))
+        shown = family.emitted
+        about = np.array([family.mentions(leaf, changed) for leaf in range(len(family.leaves))])
+        spread = self._spread(family, counts)
+        for value in range(self.node.size):
+            known |= {node: np.full(len(counts), value, np.int32) for node in changed}
+            leaf = family.leaf_of([known[node] for node in family.parents], len(counts))
+            rule = leaf * family.child.size + known[family.child]
+            holds = (leaf >= 0) & shown[rule] & about[leaf]
+            self.rows.append(grounding[holds] * self.node.size + value)
+            self.columns.append(rule[holds].astype(np.int64) + start)
+            self.counts.append(sign * counts.counts[holds] / spread(leaf[holds], holds))
+
+    def _spread(
+        self, family: FamilyRules, counts: Counts
+    ) -> Callable[[Codes, NDArray[np.bool_]], Ints]:
+        """Return how often each leaf's rules were counted: once for each free variable's entity.
+
+        A leaf may ask for fewer variables than the whole tree; its rule is about those alone, and
+        the rows of counts that reach the leaf add up to a multiple of the others' domains.
+        """
+        data = self.counter.data
+        sizes = np.ones((len(family.leaves), data.populations), np.int64)
+        for leaf in range(len(family.leaves)):
+            for variable in family.unmentioned(leaf):
+                sizes[leaf] *= data.sizes[data.layout.types[variable]]
+        owner = data.owner[self.node.predicate.types[0]][counts.kept[0]]
+        return lambda leaf, rows: sizes[leaf, owner[rows]]
+
+    def _grounding(self, counts: Counts) -> Ints:
+        """Return the entity or link that each row of counts is about."""
+        if self.owner is None:
+            return counts.kept[0].astype(np.int64)
+        data, predicate = self.counter.data, self.owner.predicate
+        sizes = [data.total(kind) for kind in predicate.types]
+        if self._links is None:
+            keys = pack(list(data.links[predicate.name]), sizes)
+            assert keys is not None  # the links could not have been encoded otherwise
+            self._links = Index(keys)
+        wanted = pack(list(counts.kept), sizes)
+        assert wanted is not None
+        return self._links.rows(*self._links.ranges(wanted))
+
+    def matrix(self, groundings: int, rules: int) -> csr_matrix:
+        """Return the matrix; entries of the same place are summed."""
+        shape = (groundings * self.node.size, rules)
+        if not self.rows:
+            return csr_matrix(shape, dtype=np.float64)
+        entries = np.concatenate(self.counts)
+        places = np.concatenate(self.rows), np.concatenate(self.columns)
+        matrix = csr_matrix((entries, places), shape=shape)
+        matrix.eliminate_zeros()
+        return matrix
+
+
+def _variables(nodes: Sequence[Node]) -> list[Variable]:
+    return list(dict.fromkeys(variable for node in nodes for variable in node.variables))
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeLikelihood:
+    """Log-probability of all attributes, each given the rest of the database: a concave objective.
+
+    Attributes
+    ----------
+    features
+        What the rules say about each attribute.
+    """
+
+    features: Sequence[AttributeFeatures]
+
+    @cached_property
+    def _distinct(self) -> list[tuple[AttributeFeatures, Floats]]:
+        return [part.distinct() for part in self.features]
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the pseudo-log-likelihood and its gradient."""
+        value, gradient = 0.0, np.zeros_like(weights)
+        for part, table in self._distinct:
+            logs = part.log_probabilities(weights)
+            first = part.first
+            value += float((table[:, first:] * logs[:, first:]).sum())
+            residual = table - table.sum(axis=1, keepdims=True) * np.exp(logs)
+            gradient += part.matrix.T @ residual.reshape(-1)
+        return value, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class AttributePrediction:
+    """Probabilities of an attribute's values, for every entity or link.
+
+    Entities come in the order of their type's domain, links in that of their facts; with several
+    databases, those of the first come first.
+
+    Attributes
+    ----------
+    node
+        The attribute.
+    log_probabilities
+        Shape ``(entities or links, values)``.
+    truth
+        The true value, or the number of values where it is unknown.
+    """
+
+    node: Node
+    log_probabilities: Floats
+    truth: Codes
+
+    @property
+    def _known(self) -> tuple[Floats, Codes]:
+        known = self.truth < self.node.size
+        return self.log_probabilities[known], self.truth[known]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of known values that are the most probable ones; k equal ones count 1/k."""
+        logs, truth = self._known
+        best = np.isclose(logs, logs.max(axis=1, keepdims=True), rtol=0.0, atol=1e-12)
+        shares = best / best.sum(axis=1, keepdims=True)
+        return float(shares[np.arange(len(truth)), truth].mean()) if len(truth) else np.nan
+
+    @property
+    def cll(self) -> float:
+        """Mean log-probability of the known values."""
+        logs, truth = self._known
+        return float(logs[np.arange(len(truth)), truth].mean()) if len(truth) else np.nan
+
+
+def averages(predictions: Mapping[str, AttributePrediction]) -> tuple[float, float]:
+    """Return accuracy and conditional log-likelihood, averaged over the attributes."""
+    found = list(predictions.values())
+    accuracies = [part.accuracy for part in found]
+    return float(np.nanmean(accuracies)), float(np.nanmean([part.cll for part in found]))

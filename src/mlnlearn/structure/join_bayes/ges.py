@@ -1,0 +1,293 @@
+"""Greedy equivalence search over patterns of Bayes nets, with required and forbidden edges.
+
+Chickering (2003): first insert edges while the score grows, then delete them while it grows. On
+finite data that can end in a local optimum, so more is done: a third phase turns, adds or drops
+single edges of a DAG; all phases repeat until none helps, once with the third one first; and from
+the better end a walk goes on through worse DAGs, never back to one it has seen, for as long as it
+keeps finding better ones within its patience. At last, all that is tried again from DAGs near the
+best one.
+
+Constraints make the search leave the theory, in which all DAGs of a pattern are alike. So an
+operator only *proposes*: it counts once the changed pattern has an extension that obeys the
+constraints and whose score is higher.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mlnlearn.errors import InputError
+from mlnlearn.structure.join_bayes.graphs import (
+    Dag,
+    EdgeConstraints,
+    Pattern,
+    bits,
+    extension,
+    has_circle,
+    obeys,
+    pattern_of,
+)
+
+LocalScore = Callable[[int, tuple[int, ...]], float]
+"""Score of a node (first) given its parents, in ascending order."""
+
+_STEP = 1e-7
+"""What an improvement must exceed, relative to rounding in sums of logarithms."""
+
+
+def greedy_equivalence_search(
+    size: int,
+    score: LocalScore,
+    constraints: EdgeConstraints | None = None,
+    *,
+    max_parents: int | None = None,
+    patience: int = 5,
+    restarts: int = 10,
+) -> Dag:
+    """Return a DAG of high score, as one set of parents a node.
+
+    Parameters
+    ----------
+    size
+        Number of nodes.
+    score
+        Score of one family; asked once for each.
+    constraints
+        Edges that must be there, and edges that must not.
+    max_parents
+        No more parents than these, required ones aside.
+    patience
+        Steps without a new best score after which the walk through worse DAGs ends.
+    restarts
+        How often to start again from the best DAG with some edges changed at random (always the
+        same ones: the search is repeatable).
+
+    Examples
+    --------
+    >>> def like_a_chain(node, parents):
+    ...     return 1.0 if parents in ((node - 1,), (node + 1,)) else 0.0
+    >>> [bin(parents) for parents in greedy_equivalence_search(3, like_a_chain)]
+    ['0b10', '0b100', '0b0']
+    """
+    rules = constraints or EdgeConstraints()
+    start = [0] * size
+    for parent, child in rules.required:
+        start[child] |= 1 << parent
+    problem = _refused(tuple(start), rules)
+    if problem:
+        raise InputError(problem)
+    search = _Search(size, score, rules, size if max_parents is None else max_parents)
+    ends = []
+    for turns_first in (False, True):
+        search.become(tuple(start))
+        while turns_first and search.turn():
+            pass
+        search.climb()
+        ends.append((search.total, search.dag))
+    search.become(max(ends)[1])
+    search.explore(patience)
+    rng = np.random.default_rng(0)
+    best = search.total, search.dag
+    for _ in range(restarts):
+        search.become(search.shaken(best[1], rng))
+        search.climb()
+        search.explore(patience)
+        best = max(best, (search.total, search.dag)) if search.total > best[0] + _STEP else best
+    return best[1]
+
+
+def _refused(required: Dag, rules: EdgeConstraints) -> str:
+    if rules.required & rules.forbidden:
+        parent, child = min(rules.required & rules.forbidden)
+        return f"the edge {parent} -> {child} is both required and forbidden"
+    return "the required edges run in a circle" if has_circle(required) else ""
+
+
+@dataclass
+class _Search:
+    """The pattern reached, a DAG of it, its score, and the scores of families asked for."""
+
+    size: int
+    score: LocalScore
+    rules: EdgeConstraints
+    max_parents: int
+    pattern: Pattern = field(init=False)
+    dag: Dag = field(init=False, default=())
+    total: float = field(init=False, default=0.0)
+    known: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
+
+    def local(self, node: int, parents: int) -> float:
+        key = (node, parents)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.score(node, tuple(bits(parents)))
+        return found
+
+    def sum_of(self, dag: Dag) -> float:
+        return sum(self.local(node, parents) for node, parents in enumerate(dag))
+
+    def become(self, dag: Dag) -> None:
+        self.dag, self.total = dag, self.sum_of(dag)
+        self.pattern = pattern_of(dag, self.rules)
+
+    def phase(self, operators: Callable[[], Iterator[tuple[float, Pattern | None]]]) -> bool:
+        """Apply the best operator that holds up, again and again."""
+        moved = False
+        while self._best(operators):
+            moved = True
+        return moved
+
+    def _best(self, operators: Callable[[], Iterator[tuple[float, Pattern | None]]]) -> bool:
+        for _, changed in operators():
+            dag = None if changed is None else extension(changed)
+            if dag is None or not obeys(dag, self.rules):
+                continue
+            if self.sum_of(dag) > self.total + self._step:
+                self.become(dag)
+                return True
+        return False
+
+    def insertions(self) -> Iterator[tuple[float, Pattern | None]]:
+        """Yield patterns with one more edge, by falling gain (Chickering 2003, theorem 15)."""
+        found = []
+        for y in range(self.size):
+            for x in range(self.size):
+                if x == y or self.pattern.adjacent(y) >> x & 1 or not self.rules.allows(x, y):
+                    continue
+                near = self.pattern.neighbours[y] & self.pattern.adjacent(x)
+                if not self.pattern.is_clique(near):
+                    continue
+                free = self.pattern.neighbours[y] & ~self.pattern.adjacent(x)
+                for turned in self._cliques(near, free):
+                    above = near | turned | self.pattern.parents[y]
+                    if above.bit_count() >= self.max_parents:
+                        continue
+                    gain = self.local(y, above | 1 << x) - self.local(y, above)
+                    if gain > _STEP:
+                        found.append((gain, x, y, near, turned))
+        for gain, x, y, near, turned in sorted(found, key=lambda item: (-item[0], *item[1:])):
+            if self.pattern.blocked(y, x, near | turned):
+                changed = self.pattern.copy()
+                changed.direct(x, y)
+                for other in bits(turned):
+                    changed.direct(other, y)
+                yield gain, changed
+
+    def _cliques(self, base: int, free: int) -> Iterator[int]:
+        """Yield the subsets of `free` that form a clique together with `base`."""
+        yield 0
+        members = [n for n in bits(free) if base & ~self.pattern.adjacent(n) == 0]
+        waiting = [(1 << node, place) for place, node in enumerate(members)]
+        while waiting:
+            chosen, last = waiting.pop()
+            yield chosen
+            for place in range(last + 1, len(members)):
+                if chosen & ~self.pattern.adjacent(members[place]) == 0:
+                    waiting.append((chosen | 1 << members[place], place))
+
+    def deletions(self) -> Iterator[tuple[float, Pattern | None]]:
+        """Yield patterns with one edge less, by falling gain (Chickering 2003, theorem 17)."""
+        found = []
+        for y in range(self.size):
+            for x in bits(self.pattern.parents[y] | self.pattern.neighbours[y]):
+                if (x, y) in self.rules.required or (y, x) in self.rules.required:
+                    continue
+                near = self.pattern.neighbours[y] & self.pattern.adjacent(x)
+                # what stays of `near` must be a clique; the rest become children of both
+                for stay in self._cliques(0, near):
+                    above = (stay | self.pattern.parents[y]) & ~(1 << x)
+                    gain = self.local(y, above) - self.local(y, above | 1 << x)
+                    if gain > _STEP:
+                        found.append((gain, x, y, near & ~stay))
+        for gain, x, y, turned in sorted(found, key=lambda item: (-item[0], *item[1:])):
+            changed = self.pattern.copy()
+            changed.remove(x, y)
+            for other in bits(turned):
+                changed.direct(y, other)
+                if changed.neighbours[x] >> other & 1:
+                    changed.direct(x, other)
+            yield gain, changed
+
+    def climb(self) -> None:
+        """Go through all phases until none helps."""
+        moved = True
+        while moved:
+            moved = self.phase(self.insertions)
+            moved |= self.phase(self.deletions)
+            moved |= self.turn()
+
+    def turn(self) -> bool:
+        """Make the one best change of a single edge of the DAG, if any helps."""
+        total, dag = self._neighbour(self.dag, set())
+        if total <= self.total + self._step:
+            return False
+        self.become(dag)
+        return True
+
+    def walk(self, patience: int) -> bool:
+        """Step to the best DAG not seen before, better or worse, until a new best is found."""
+        dag, seen = self.dag, {self.dag}
+        for _ in range(patience):
+            total, dag = self._neighbour(dag, seen)
+            if total > self.total + self._step:
+                self.become(dag)
+                return True
+            if not dag:
+                break
+            seen.add(dag)
+        return False
+
+    def explore(self, patience: int) -> None:
+        """Walk and climb for as long as that finds better DAGs."""
+        while self.walk(patience):
+            self.climb()
+
+    def shaken(self, dag: Dag, rng: np.random.Generator) -> Dag:
+        """Return a DAG with some single changes at random."""
+        for _ in range(max(3, self.size // 2)):
+            others = [
+                other
+                for other in self._single_changes(dag)
+                if not has_circle(other) and obeys(other, self.rules)
+            ]
+            if not others:
+                break
+            dag = others[int(rng.integers(len(others)))]
+        return dag
+
+    def _neighbour(self, dag: Dag, seen: set[Dag]) -> tuple[float, Dag]:
+        """Return the best DAG one change away that was not seen; nothing where all were."""
+        scored = (
+            (self.sum_of(other), other)
+            for other in self._single_changes(dag)
+            if other not in seen and not has_circle(other) and obeys(other, self.rules)
+        )
+        return max(scored, default=(-math.inf, ()))
+
+    @property
+    def _step(self) -> float:
+        return _STEP * max(1.0, abs(self.total) * 1e-6)
+
+    def _single_changes(self, dag: Dag) -> Iterator[Dag]:
+        for child in range(self.size):
+            for parent in range(self.size):
+                if parent == child:
+                    continue
+                if dag[child] >> parent & 1:
+                    without = self._with(dag, child, dag[child] & ~(1 << parent))
+                    yield without
+                    if self._room(without, parent) and self.rules.allows(child, parent):
+                        yield self._with(without, parent, without[parent] | 1 << child)
+                elif self._room(dag, child) and self.rules.allows(parent, child):
+                    yield self._with(dag, child, dag[child] | 1 << parent)
+
+    def _room(self, dag: Dag, node: int) -> bool:
+        return dag[node].bit_count() < self.max_parents
+
+    @staticmethod
+    def _with(dag: Dag, node: int, parents: int) -> Dag:
+        return (*dag[:node], parents, *dag[node + 1 :])

@@ -1,0 +1,218 @@
+"""Learners from tables to rules: moralised Bayes nets, and decision trees on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.mapping import Mapping
+from mlnlearn.errors import InputError
+from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.features import (
+    AttributeLikelihood,
+    attribute_features,
+    typical_counts,
+)
+from mlnlearn.structure.join_bayes.lattice import LearnAndJoin
+from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.model import JoinBayesModel
+from mlnlearn.structure.join_bayes.rules import (
+    Family,
+    FamilyRules,
+    rows_and_values,
+    table_rules,
+    tree_rules,
+)
+from mlnlearn.weights.objective import GaussianPrior, Penalised
+from mlnlearn.weights.optimize import maximise
+
+WEIGHTS = ("pseudo-likelihood", "log-probability")
+
+
+@dataclass(frozen=True)
+class _JoinBayesLearner(ABC):
+    """Settings that all learners from tables share: see `LAJDT`."""
+
+    links: bool = False
+    weights: str = "pseudo-likelihood"
+    sigma: float = 1.0
+    own_rules: bool = True
+    sample_size: float = 10.0
+    max_chain: int | None = None
+    max_parents: int | None = None
+
+    def fit(self, databases: Database | Sequence[Database], mapping: Mapping) -> JoinBayesModel:
+        """Learn a net and its rules.
+
+        Parameters
+        ----------
+        databases
+            One database made from tables, or several of one schema.
+        mapping
+            How the tables became predicates, as the loaders return it.
+        """
+        if self.weights not in WEIGHTS:
+            raise InputError(f"no weights {self.weights!r}; there are: {', '.join(WEIGHTS)}")
+        given = [databases] if isinstance(databases, Database) else list(databases)
+        layout = Layout.of(given, mapping)
+        if not any(node.is_attribute for node in layout.nodes):
+            raise InputError(
+                "the tables have no attributes to learn about",
+                hint="map some columns as values or flags",
+            )
+        # Unlinked entities of one population are independent by construction; of several that
+        # differ a little they would not be, and cross products make that look significant.
+        parents = self._parents(FamilyCounter(EncodedData(given, layout, pooled=True)))
+        counter = FamilyCounter(EncodedData(given, layout))
+        net = _net(counter, parents, self.sample_size)
+        families = self._families(counter, parents)
+        weights = self._weights(counter, families)
+        return JoinBayesModel(net, tuple(families), weights, given[0].schema)
+
+    def _parents(self, counter: FamilyCounter) -> dict[Node, tuple[Node, ...]]:
+        learner = LearnAndJoin(
+            counter, self.links, self.sample_size, self.max_chain, self.max_parents
+        )
+        edges = learner.edges()
+        nodes = counter.data.layout.nodes
+        return {child: tuple(p for p in nodes if (p, child) in edges) for child in nodes}
+
+    def _families(
+        self, counter: FamilyCounter, parents: dict[Node, tuple[Node, ...]]
+    ) -> list[FamilyRules]:
+        layout = counter.data.layout
+        found, own = [], []
+        for child, above in parents.items():
+            if not child.main:
+                continue
+            family = Family.of(child, above, layout, links=self.links)
+            found.append(self._rules(family, family.count(counter)))
+            near = tuple(node for node in above if set(node.variables) <= set(child.variables))
+            if self.own_rules and child.is_attribute and len(near) < len(above):
+                alone = Family.of(child, near, layout, links=self.links)
+                own.append(self._rules(alone, alone.count(counter)))
+        return found + own
+
+    @abstractmethod
+    def _rules(self, family: Family, counts: Counts) -> FamilyRules:
+        """Return the rules of one family."""
+
+    def _weights(
+        self, counter: FamilyCounter, families: Sequence[FamilyRules]
+    ) -> NDArray[np.float64]:
+        start = np.concatenate([family.log_probabilities() for family in families])
+        if self.weights == "log-probability":
+            return start
+        features = attribute_features(counter, families)
+        scale = typical_counts(features)
+        used = scale > 0
+        likelihood = AttributeLikelihood([part.scaled(scale) for part in features])
+        first = np.zeros(len(start))
+        optimum = maximise(Penalised(likelihood, GaussianPrior(self.sigma)), first, locked=~used)
+        # rules that no attribute depends on (say, how probable a link is) keep their probability
+        return np.where(used, optimum.weights / np.where(used, scale, 1.0), start)
+
+
+@dataclass(frozen=True)
+class MBN(_JoinBayesLearner):
+    """Moralised Bayes net: one rule for each row of each conditional table.
+
+    Khosravi et al. (2010): learn a Bayes net by learn-and-join, then read every row (child value,
+    parent values) as a conjunction. See `LAJDT` for fewer rules; the settings are explained there.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.build import build_database
+    >>> from mlnlearn.data.load.columns import Column
+    >>> from mlnlearn.data.load.tables import Table
+    >>> people = {"id": Column.of(["Anna", "Bob", "Carl"]), "sex": Column.of(["f", "m", "m"])}
+    >>> database, mapping = build_database([Table("person", people, ("id",))])
+    >>> model = MBN(weights="log-probability", sample_size=2).fit(database, mapping)
+    >>> for rule in model.mln().rules:
+    ...     print(f"{np.exp(rule.weight):.1f} {rule.formula}")
+    0.4 sex(person,"f")
+    0.6 sex(person,"m")
+    """
+
+    def _rules(self, family: Family, counts: Counts) -> FamilyRules:
+        return table_rules(family, counts, self.sample_size)
+
+
+@dataclass(frozen=True)
+class LAJDT(_JoinBayesLearner):
+    """Learn-and-join with decision trees: one rule for each branch of a tree and child value.
+
+    Khosravi, Schulte & Hu (2012): learn a Bayes net by learn-and-join, then grow a decision tree
+    for each node from its parents; every branch is a conjunction, and the links it runs along are
+    part of it. The model's probabilities are exact conditionals given the rest of the database.
+
+    Attributes
+    ----------
+    links
+        Learn on all tuples, with a true/false node for each relationship; else only on joins of
+        true links, and rules always ask for the links.
+    weights
+        ``pseudo-likelihood``: weights that make the attributes most probable, each given the rest
+        of the database; ``log-probability``: logarithms of the net's conditional probabilities.
+    sigma
+        Standard deviation of the Gaussian prior of a weight times the typical number of groundings
+        of its rule: a rule that holds a hundred times for one entity gets a prior a hundred times
+        as narrow as one that holds once (pseudo-likelihood).
+    own_rules
+        Where the rules of an attribute ask for other entities, add those of the attribute and its
+        parents in the same table, so that something is known of entities without links too.
+    sample_size
+        Equivalent sample size of the BDeu score.
+    max_chain
+        The longest chain of relationships to learn on; by default as long as there are.
+    max_parents
+        The most parents learned for a node.
+    min_rows
+        At least two branches of a split must have this count.
+    pruning
+        ``none``, ``collapse`` or ``bic``: see `grow_tree`.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.build import build_database
+    >>> from mlnlearn.data.load.columns import Column
+    >>> from mlnlearn.data.load.tables import Table
+    >>> names = {"id": Column.of(list("ABCDEFGH"))}
+    >>> people = names | {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxxyyyy"))}
+    >>> database, mapping = build_database([Table("person", people, ("id",))])
+    >>> model = LAJDT().fit(database, mapping)
+    >>> print(model.net)
+    sex(person) <- fan(person)
+    fan(person)
+    >>> np.exp(model.predict(database)["sex"].log_probabilities[0]).round(2)  # of f and m, for A
+    array([0.88, 0.12])
+    """
+
+    min_rows: float = 2.0
+    pruning: str = "none"
+
+    def _rules(self, family: Family, counts: Counts) -> FamilyRules:
+        return tree_rules(family, counts, min_rows=self.min_rows, pruning=self.pruning)
+
+
+def _net(
+    counter: FamilyCounter, parents: dict[Node, tuple[Node, ...]], sample_size: float
+) -> ParametrizedBayesNet:
+    """Return the net with its conditional tables, counted over all tuples of entities."""
+    nodes = tuple(parents)
+    place = {node: number for number, node in enumerate(nodes)}
+    tables = []
+    for child, above in parents.items():
+        rows, counts = rows_and_values(counter.count((child, *above)))
+        tables.append(
+            ConditionalTable(tuple(place[node] for node in above), rows, counts, sample_size)
+        )
+    return ParametrizedBayesNet(nodes, tuple(tables))

@@ -1,0 +1,215 @@
+"""Rules of a family: which combinations of parent values are told apart, and the literals.
+
+A *leaf* is a set of parent configurations with one distribution of the child: a row of the
+conditional table, or a leaf of a decision tree. Each leaf and child value is one conjunction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Variable
+from mlnlearn.logic.formulas import And, Formula
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.structure.join_bayes.trees import Path, grow_tree, weighted_bins
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_MOST_CONFIGURATIONS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyRules:
+    """The rules of one node, given its parents.
+
+    Attributes
+    ----------
+    child
+        The node.
+    parents
+        Nodes whose values the rules ask for.
+    given
+        Relationships that all rules ask to hold.
+    leaves
+        For each leaf the (parent, value) pairs it asks for.
+    counts
+        How often each child value was seen at each leaf; shape ``(leaves, values)``.
+    prior
+        What smoothing adds to each count.
+    """
+
+    child: Node
+    parents: tuple[Node, ...]
+    given: tuple[Relationship, ...]
+    leaves: tuple[Path, ...]
+    counts: Floats
+    prior: float
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The child and its parents."""
+        return (self.child, *self.parents)
+
+    @property
+    def size(self) -> int:
+        """Number of places for rules: leaves times values of the child."""
+        return len(self.leaves) * self.child.size
+
+    @property
+    def emitted(self) -> NDArray[np.bool_]:
+        """Whether the rule of each leaf and value is written: never for the value N/A."""
+        shown = np.ones((len(self.leaves), self.child.size), np.bool_)
+        if self.child.relationship is not None and self.child.is_attribute:
+            shown[:, 0] = False
+        return shown.reshape(-1)
+
+    def log_probabilities(self) -> Floats:
+        """Return log P(value | leaf) for every rule, smoothed; 0 where none is written."""
+        shown = self.emitted.reshape(self.counts.shape)
+        smoothed = np.where(shown, self.counts + self.prior, 0.0)
+        shares = smoothed / smoothed.sum(axis=1, keepdims=True)
+        return np.where(shown, np.log(np.where(shown, shares, 1.0)), 0.0).reshape(-1)
+
+    @cached_property
+    def _leaf_table(self) -> NDArray[np.int32]:
+        sizes = [node.size for node in self.parents]
+        if math.prod(sizes) > _MOST_CONFIGURATIONS:
+            raise InputError(
+                f"{self.child} has parents with {math.prod(sizes):,} configurations",
+                hint="set max_parents",
+            )
+        table = np.full(sizes, -1, np.int32)
+        for leaf, path in enumerate(self.leaves):
+            index: list[int | slice] = [slice(None)] * len(sizes)
+            for place, value in path:
+                index[place] = value
+            table[tuple(index)] = leaf
+        return table
+
+    def leaf_of(self, columns: Sequence[NDArray[np.integer]], rows: int) -> NDArray[np.int32]:
+        """Return the leaf of each row of parent values, -1 where none was seen in training."""
+        return np.broadcast_to(self._leaf_table[tuple(columns)], rows)
+
+    def mentions(self, leaf: int, nodes: Sequence[Node]) -> bool:
+        """Tell whether the rules of a leaf depend on any of the nodes."""
+        asked = {self.parents[place] for place, _ in self.leaves[leaf]} | {self.child}
+        return not asked.isdisjoint(nodes)
+
+    def unmentioned(self, leaf: int) -> list[Variable]:
+        """Return the variables of the family that no literal of a leaf's rules has."""
+        asked = [self.child, *(self.parents[place] for place, _ in self.leaves[leaf])]
+        there = {variable for node in asked for variable in node.variables}
+        there |= {variable for relationship in self.given for variable in relationship.variables}
+        every = dict.fromkeys(variable for node in self.nodes for variable in node.variables)
+        return [variable for variable in every if variable not in there]
+
+    def formulas(self) -> list[Formula]:
+        """Return the conjunctions of the rules that are written."""
+        links = [relationship.link.literal(1) for relationship in self.given]
+        shown = self.emitted.reshape(self.counts.shape)
+        found = []
+        for leaf, path in enumerate(self.leaves):
+            asked = [self.parents[place].literal(value) for place, value in path]
+            for value in np.flatnonzero(shown[leaf]).tolist():
+                parts = dict.fromkeys([*links, *asked, self.child.literal(value)])
+                found.append(next(iter(parts)) if len(parts) == 1 else And(tuple(parts)))
+        return found
+
+    def as_dict(self, places: Mapping[Node, int]) -> dict[str, Any]:
+        """Return the rules as plain values; nodes by their place in the net."""
+        return {
+            "child": places[self.child],
+            "parents": [places[node] for node in self.parents],
+            "given": [relationship.predicate.name for relationship in self.given],
+            "leaves": [[list(pair) for pair in path] for path in self.leaves],
+            "counts": self.counts.tolist(),
+            "prior": self.prior,
+        }
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], layout: Layout, nodes: Sequence[Node]
+    ) -> FamilyRules:
+        """Undo `as_dict`."""
+        links = {r.predicate.name: r for r in layout.relationships}
+        child = nodes[data["child"]]
+        return cls(
+            child,
+            tuple(nodes[place] for place in data["parents"]),
+            tuple(links[name] for name in data["given"]),
+            tuple(tuple((int(p), int(v)) for p, v in path) for path in data["leaves"]),
+            np.array(data["counts"], np.float64).reshape(-1, child.size),
+            float(data["prior"]),
+        )
+
+
+@dataclass(frozen=True)
+class Family:
+    """A node with its parents in the net, and how its rules look at relationships.
+
+    With `links`, parents that are links stay parents, true or false; only the link of an attribute
+    of a relationship is given. Without, all links among the parents are given.
+    """
+
+    child: Node
+    parents: tuple[Node, ...]
+    given: tuple[Relationship, ...]
+
+    @classmethod
+    def of(cls, child: Node, parents: Sequence[Node], layout: Layout, *, links: bool) -> Family:
+        """Split the parents into given relationships and others."""
+        own = child.relationship if child.is_attribute else None
+        asked = {n.relationship for n in parents if n.relationship is not None and not links}
+        if own is not None:
+            asked.add(own)
+        given = tuple(r for r in layout.relationships if r.predicate in asked)
+        held = {r.link for r in given}
+        return cls(child, tuple(node for node in parents if node not in held), given)
+
+    def count(self, counter: FamilyCounter) -> Counts:
+        """Count the family where the given relationships hold."""
+        return counter.count((self.child, *self.parents), true=self.given)
+
+
+def table_rules(family: Family, counts: Counts, sample_size: float = 10.0) -> FamilyRules:
+    """Return one leaf for each parent configuration seen, smoothed by the BDeu prior."""
+    configurations, table = rows_and_values(counts)
+    leaves = tuple(tuple(enumerate(row)) for row in configurations.tolist())
+    # the given links are parents in the net too, so the prior is spread over their values as well
+    cells = math.prod(node.size for node in counts.nodes) * 2 ** len(family.given)
+    prior = sample_size / cells
+    return FamilyRules(family.child, family.parents, family.given, leaves, table, prior)
+
+
+def tree_rules(
+    family: Family, counts: Counts, *, min_rows: float = 2.0, pruning: str = "none"
+) -> FamilyRules:
+    """Return the leaves of a decision tree, smoothed by Laplace's correction."""
+    found = list(grow_tree(counts, min_rows=min_rows, pruning=pruning).leaves())
+    table = np.array([leaf for _, leaf in found], np.float64)
+    leaves = tuple(path for path, _ in found)
+    return FamilyRules(family.child, family.parents, family.given, leaves, table, 1.0)
+
+
+def rows_and_values(counts: Counts) -> tuple[Ints, Floats]:
+    """Return the parent configurations seen, and the counts of the child's values in each."""
+    child, *parents = counts.columns
+    size = counts.nodes[0].size
+    numbers = counts.counts.astype(np.float64)
+    if not parents:
+        return np.zeros((1, 0), np.int64), weighted_bins(child, numbers, size).reshape(1, size)
+    rows, place = np.unique(np.stack(parents), axis=1, return_inverse=True)
+    keys = place.reshape(-1) * size + child
+    table = weighted_bins(keys, numbers, rows.shape[1] * size)
+    return rows.T.astype(np.int64), table.reshape(-1, size)

@@ -1,0 +1,1 @@
+"""Lifted structure learning (LSL): greedy search by exact likelihood among liftable networks."""

@@ -1,0 +1,261 @@
+"""The network under construction: components, each with its rules, weights and likelihoods.
+
+log Z factorises over components that share no predicate. A candidate joins the components that its
+predicates are in; only these are compiled, fitted and, where databases are held out, fitted again
+without each database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from mlnlearn.counting.count import true_groundings
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.data.database import Database
+from mlnlearn.lifted.circuit import Circuit
+from mlnlearn.logic.atoms import Atom, Predicate
+from mlnlearn.logic.clauses import Clause
+from mlnlearn.logic.formulas import Formula
+from mlnlearn.model.mln import unit_atom
+from mlnlearn.structure.lifted_search.ascend import curvature_of
+from mlnlearn.structure.lifted_search.candidates import Shape
+from mlnlearn.structure.lifted_search.problem import (
+    Extended,
+    Limits,
+    Problem,
+    build_problem,
+    leave_one_out,
+    unit_fit,
+)
+from mlnlearn.weights.likelihood import domain_sizes
+from mlnlearn.weights.objective import Floats
+
+# Domain sizes, as multiples of those of the training data, in which a network must stay sane.
+_OTHER_SIZES = (0.5, 2.0)
+_LEAST_DENSITY = 1e-9
+_EXACT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A component of the network.
+
+    Attributes
+    ----------
+    predicates, formulas, weights
+        What it is made of.
+    curvature
+        That of the objective at these weights.
+    objective, likelihood
+        Log-likelihood of all databases with and without the prior.
+    folds
+        Weights fitted without each database, one row each.
+    held_out
+        Log-likelihood of the database left out of each of these fits.
+    tilt
+        The largest change of a predicate's expected log-density when all domains are half or twice
+        as large as those of the data.
+    """
+
+    predicates: frozenset[Predicate]
+    formulas: tuple[Formula, ...]
+    weights: Floats
+    curvature: Floats
+    objective: float
+    likelihood: float
+    folds: Floats
+    held_out: Floats
+    tilt: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A clause of a shape, with the gain it is estimated to have and its weight then."""
+
+    shape: Shape
+    number: int
+    gain: float
+    weight: float
+
+    @property
+    def clause(self) -> Clause:
+        """The clause."""
+        return self.shape.clauses[self.number]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A candidate with all weights that it touches refitted.
+
+    Attributes
+    ----------
+    gain
+        What it adds to the objective.
+    part
+        The components it touches, joined.
+    held_out
+        What it adds to the log-likelihood of each held-out database; empty before validation.
+    """
+
+    candidate: Candidate
+    extended: Extended
+    gain: float
+    part: Part
+    held_out: Floats
+
+
+class Parts:
+    """The components there are, and what it takes to extend them."""
+
+    def __init__(
+        self, databases: Sequence[Database], sigma: float, limits: Limits, *, held_out: bool
+    ) -> None:
+        self.engine = MemoryEngine(databases)
+        self.schema = databases[0].schema.without_functional()
+        self.sizes = domain_sizes(self.engine.stack)
+        self.sigma = sigma
+        self.limits = limits
+        self.all = np.ones(len(databases))
+        self.folds = leave_one_out(len(databases))[: len(databases) if held_out else 0]
+        self._counts: dict[Formula, Floats] = {}
+        self.of = {predicate: self._unit(predicate) for predicate in self.schema.predicates}
+
+    def distinct(self) -> list[Part]:
+        """Return every component once."""
+        return list(dict.fromkeys(self.of.values()))
+
+    def adopt(self, part: Part) -> None:
+        """Put a component in the place of those it was made from."""
+        for predicate in part.predicates:
+            self.of[predicate] = part
+
+    def touched(self, shape: Shape) -> Part:
+        """Join the components that a shape's predicates are in."""
+        parts = list(dict.fromkeys(self.of[atom.predicate] for atom in shape.atoms))
+        if len(parts) == 1:
+            return parts[0]
+        return Part(
+            frozenset().union(*(part.predicates for part in parts)),
+            tuple(formula for part in parts for formula in part.formulas),
+            np.concatenate([part.weights for part in parts]),
+            block_diag(*(part.curvature for part in parts)),
+            sum(part.objective for part in parts),
+            sum(part.likelihood for part in parts),
+            np.concatenate([part.folds for part in parts], axis=1),
+            np.sum([part.held_out for part in parts], axis=0),
+            max(part.tilt for part in parts),
+        )
+
+    def problem(self, shape: Shape) -> Problem:
+        """Compile a shape's clauses with the components they touch."""
+        part = self.touched(shape)
+        return self._build(part.predicates, (*part.formulas, *(c.formula for c in shape.clauses)))
+
+    def refit(self, candidate: Candidate, problem: Problem) -> Trial:
+        """Fit the weights of a clause and of all rules it touches."""
+        before = self.touched(candidate.shape)
+        extended = Extended(problem, len(before.weights) + candidate.number, self.sigma)
+        start = np.append(before.weights, candidate.weight)
+        curvature = extended.bordered(start, self.all, before.curvature)
+        point, objective = extended.fit(start, self.all, curvature)
+        part = replace(
+            before,
+            formulas=(*before.formulas, candidate.clause.formula),
+            weights=point,
+            curvature=curvature,
+            objective=objective,
+        )
+        return Trial(candidate, extended, objective - before.objective, part, np.zeros(0))
+
+    def validated(self, trial: Trial) -> Trial:
+        """Fit the weights without each database in turn, and score that database."""
+        before = self.touched(trial.candidate.shape)
+        folds, held_out = [], []
+        for number, seeds in enumerate(self.folds):
+            start = np.append(before.folds[number], trial.part.weights[-1])
+            point, _ = trial.extended.fit(start, seeds, trial.part.curvature)
+            folds.append(point)
+            held_out.append(trial.extended.problem.each(trial.extended.weights(point))[number])
+        part = replace(trial.part, folds=np.array(folds), held_out=np.array(held_out))
+        return replace(trial, part=part, held_out=part.held_out - before.held_out)
+
+    def finished(self, trial: Trial) -> Part:
+        """Return a trial's component, fitted to the end, with the curvature there."""
+        extended = trial.extended
+        point, objective = extended.fit(
+            trial.part.weights, self.all, trial.part.curvature, tolerance=_EXACT
+        )
+        folds = trial.part.folds
+        if not len(self.folds):
+            folds = np.zeros((0, len(point)))
+        return replace(
+            trial.part,
+            weights=point,
+            objective=objective,
+            likelihood=float(extended.problem.each(extended.weights(point)).sum()),
+            curvature=extended.curvature(point, self.all),
+            folds=folds,
+        )
+
+    def tilted(self, trial: Trial) -> Trial:
+        """Find how much the expected density of a predicate changes with domain sizes.
+
+        Some clauses make a network that fits domains of one size tip over in others, where nearly
+        all or no atoms of a predicate are expected to be true.
+        """
+        formulas = enumerate(trial.part.formulas)
+        units = {number: f.predicate for number, f in formulas if isinstance(f, Atom)}
+        problem = trial.extended.problem
+        weights = trial.extended.weights(trial.part.weights)
+        known = _densities(problem.circuit, weights, units, self.sizes)
+        tilt = 0.0
+        for factor in _OTHER_SIZES:
+            sizes = [{k: max(1, round(n * factor)) for k, n in own.items()} for own in self.sizes]
+            found = _densities(problem.model.bind(sizes), weights, units, sizes)
+            tilt = max(tilt, float(np.abs(np.log(found / known)).max()))
+        return replace(trial, part=replace(trial.part, tilt=tilt))
+
+    def _build(self, predicates: Iterable[Predicate], formulas: Sequence[Formula]) -> Problem:
+        counts = np.array([self._count(formula) for formula in formulas]).T
+        chosen = [p for p in self.schema.predicates if p in set(predicates)]
+        return build_problem(chosen, formulas, counts, self.sizes, self.limits)
+
+    def _count(self, formula: Formula) -> Floats:
+        if formula not in self._counts:
+            self._counts[formula] = np.array(true_groundings(self.engine, formula), np.float64)
+        return self._counts[formula]
+
+    def _unit(self, predicate: Predicate) -> Part:
+        """Return the component of a predicate on its own: its unit clause."""
+        formula = unit_atom(predicate)
+        problem = self._build([predicate], [formula])
+        weights, objective = unit_fit(problem, self.all, self.sigma)
+        folds = [unit_fit(problem, seeds, self.sigma)[0] for seeds in self.folds]
+        return Part(
+            frozenset((predicate,)),
+            (formula,),
+            weights,
+            curvature_of(lambda point: problem.value(point, self.all), weights),
+            objective,
+            float(problem.each(weights).sum()),
+            np.array(folds).reshape(len(folds), 1),
+            np.array([problem.each(point)[number] for number, point in enumerate(folds)]),
+        )
+
+
+def _densities(
+    circuit: Circuit,
+    weights: Floats,
+    units: dict[int, Predicate],
+    sizes: Sequence[dict[str, int]],
+) -> Floats:
+    """Return the expected share of true atoms of each predicate, given where its unit clause is."""
+    _, expected = circuit.evaluate(weights)
+    atoms = [sum(prod(own[k] for k in p.types) for own in sizes) for p in units.values()]
+    result: Floats = np.maximum(expected[list(units)] / np.maximum(atoms, 1), _LEAST_DENSITY)
+    return result

@@ -1,0 +1,152 @@
+"""The greedy search: screen all candidates, refit the best, add one, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlnlearn.errors import MemoryLimitError
+from mlnlearn.lifted.plan import NotLiftable
+from mlnlearn.logic.clauses import Clause
+from mlnlearn.structure.lifted_search.candidates import Shape
+from mlnlearn.structure.lifted_search.parts import Candidate, Part, Parts, Trial
+from mlnlearn.structure.lifted_search.problem import Problem, score_tests
+
+# So many lists of refitted candidates without an acceptable one end the search.
+_PATIENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How candidates are chosen; see the learner's settings."""
+
+    min_gain: float
+    refitted: int
+    validated: int
+    risk: float
+
+
+class Search:
+    """Finds the next clause to add.
+
+    Parameters
+    ----------
+    parts
+        The network so far.
+    shapes
+        The candidates.
+    choice
+        How to choose.
+    """
+
+    def __init__(self, parts: Parts, shapes: Sequence[Shape], choice: Choice) -> None:
+        self.parts = parts
+        self.shapes = shapes
+        self.choice = choice
+        self.scored: dict[Shape, list[Candidate]] = {}
+        self.stale = dict.fromkeys(shapes)
+        self.problems: dict[Shape, Problem | None] = {}
+        self.tried: set[Clause] = set()
+        self.added: set[Clause] = set()
+
+    def step(self) -> Trial | None:
+        """Add the best acceptable clause to the network; None where there is none."""
+        for _ in range(_PATIENCE):
+            trials = [self._refit(candidate) for candidate in self._screened()]
+            if not trials:
+                return None
+            promising = [trial for trial in trials if self._worth(trial, trial.gain) > 0.0]
+            best = self._best_of(sorted(promising, key=lambda t: -self._worth(t, t.gain)))
+            if best is not None:
+                self.added.add(best.candidate.clause)
+                self._adopt(self.parts.finished(best))
+                return best
+            self.tried.update(trial.candidate.clause for trial in trials)
+        return None
+
+    def _best_of(self, trials: Sequence[Trial]) -> Trial | None:
+        """Return the best of refitted candidates, by held-out likelihood where there is one."""
+        if not len(self.parts.folds):
+            return trials[0] if trials else None
+        tried = [self.parts.validated(trial) for trial in trials[: self.choice.validated]]
+        worth = {trial: self._worth(trial, float(trial.held_out.sum())) for trial in tried}
+        best, most = None, 0.0
+        for trial in sorted(tried, key=lambda trial: -worth[trial]):
+            if worth[trial] <= most:
+                break
+            tilted = self.parts.tilted(trial)
+            before = self.parts.touched(trial.candidate.shape).tilt
+            left = worth[trial] - self.choice.risk * max(0.0, tilted.part.tilt - before)
+            if left > most:
+                best, most = tilted, left
+        return best
+
+    def _worth(self, trial: Trial, gain: float) -> float:
+        """Return a gain, less what each literal must add."""
+        return gain - self.choice.min_gain * len(trial.candidate.clause)
+
+    def _screened(self) -> list[Candidate]:
+        """Return the candidates of largest estimated gain.
+
+        Gains change only where a component did. Those shapes are scored again in the order of the
+        gains they had, until enough candidates beat what any other had before.
+        """
+        while True:
+            fresh = sorted(
+                (
+                    candidate
+                    for shape, scored in self.scored.items()
+                    if shape not in self.stale
+                    for candidate in scored
+                    if candidate.clause not in self.tried
+                ),
+                key=lambda candidate: -candidate.gain,
+            )[: self.choice.refitted]
+            bar = fresh[-1].gain if len(fresh) == self.choice.refitted else 0.0
+            waiting = max(self.stale, key=self._last_gain, default=None)
+            if waiting is None or (bar > 0.0 and self._last_gain(waiting) < bar):
+                return fresh
+            self._score(waiting)
+
+    def _last_gain(self, shape: Shape) -> float:
+        """Return the best gain a shape's clauses last had; shapes never scored come first."""
+        if shape not in self.scored:
+            return float("inf")
+        return max((c.gain for c in self.scored[shape] if c.clause not in self.tried), default=0.0)
+
+    def _score(self, shape: Shape) -> None:
+        """Estimate the gain of every clause of a shape."""
+        self.stale.pop(shape, None)
+        self.scored[shape] = []
+        problem = self._problem(shape)
+        if problem is None:
+            return
+        part = self.parts.touched(shape)
+        tests = score_tests(problem, part.weights, part.curvature, self.parts.all, self.parts.sigma)
+        for number, (gain, weight) in enumerate(tests):
+            if gain >= self.choice.min_gain and shape.clauses[number] not in self.tried:
+                self.scored[shape].append(Candidate(shape, number, gain, weight))
+
+    def _problem(self, shape: Shape) -> Problem | None:
+        """Compile a shape, or recall it; None where it is not liftable within the limits."""
+        if shape not in self.problems:
+            try:
+                self.problems[shape] = self.parts.problem(shape)
+            except (NotLiftable, MemoryLimitError):
+                self.problems[shape] = None
+        return self.problems[shape]
+
+    def _refit(self, candidate: Candidate) -> Trial:
+        problem = self._problem(candidate.shape)
+        assert problem is not None
+        return self.parts.refit(candidate, problem)
+
+    def _adopt(self, part: Part) -> None:
+        """Make a refitted component part of the network; what touches it is scored again."""
+        self.parts.adopt(part)
+        for shape in self.shapes:
+            if shape.predicates & part.predicates:
+                self.stale[shape] = None
+                self.problems.pop(shape, None)
+                self.tried.difference_update(shape.clauses)
+        self.tried |= self.added

@@ -1,0 +1,1 @@
+"""GSLP: structure learning by paths in a graph of predicates."""

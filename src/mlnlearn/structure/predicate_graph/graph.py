@@ -1,0 +1,92 @@
+"""The graph of predicates: nodes with signs, edges that are links worth following."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.clauses import Clause
+from mlnlearn.structure.predicate_graph.links import Edge, Node, formula_of, links
+
+
+@dataclass(frozen=True)
+class PredicateGraph:
+    """Signed predicates and links between them (definition 5), each edge with its binary clause.
+
+    Attributes
+    ----------
+    nodes
+        Every predicate and its negation; a node's index is its place.
+    edges
+        The clause that satisfies each edge's link, in canonical form.
+    measures
+        The measure of each edge's clause, once the graph is reduced.
+
+    Examples
+    --------
+    >>> advised = Predicate("AdvisedBy", ("person", "person"))
+    >>> graph = PredicateGraph.of([advised, Predicate("Professor", ("person",))])
+    >>> len(graph.nodes), len(graph.edges)
+    (4, 29)
+    """
+
+    nodes: tuple[Node, ...]
+    edges: Mapping[Edge, Clause]
+    measures: Mapping[Edge, float] | None = None
+
+    @classmethod
+    def of(cls, predicates: Sequence[Predicate]) -> PredicateGraph:
+        """Build the full graph: all links between all nodes.
+
+        Links with the same clause are one edge; links whose clause has a single literal, or is
+        always true, are none.
+        """
+        nodes = tuple(Node(p, positive) for p in predicates for positive in (True, False))
+        edges: dict[Edge, Clause] = {}
+        seen: set[Clause] = set()
+        for first, second in combinations_with_replacement(nodes, 2):
+            for link in links(first.predicate, second.predicate):
+                edge = Edge(first, second, link)
+                found = formula_of(edge)
+                atoms = {literal.atom for literal in found}
+                if len(atoms) == 2 and found not in seen:
+                    seen.add(found)
+                    edges[edge] = found
+        return cls(nodes, edges)
+
+    def reduced(self, measures: Mapping[Edge, float]) -> PredicateGraph:
+        """Return the graph with those edges only that have a measure."""
+        kept = {edge: found for edge, found in self.edges.items() if edge in measures}
+        return PredicateGraph(self.nodes, kept, dict(measures))
+
+    @cached_property
+    def index(self) -> Mapping[Node, tuple[Edge, ...]]:
+        """The edges at each node."""
+        found: dict[Node, list[Edge]] = {node: [] for node in self.nodes}
+        for edge in self.edges:
+            found[edge.first].append(edge)
+            if edge.second != edge.first:
+                found[edge.second].append(edge)
+        return {node: tuple(edges) for node, edges in found.items()}
+
+    def to_dot(self) -> str:
+        """Return the graph in the DOT language, for drawing.
+
+        Examples
+        --------
+        >>> graph = PredicateGraph.of([Predicate("p", ("t",)), Predicate("q", ("t",))])
+        >>> print(graph.to_dot().splitlines()[5])
+          "p" -- "q" [label="<0 0>"];
+        """
+        lines = ["graph predicates {"]
+        lines += [f'  "{node}";' for node in self.nodes]
+        for edge in self.edges:
+            label = str(edge.link)
+            if self.measures is not None:
+                label += f" {self.measures[edge]:.3g}"
+            lines.append(f'  "{edge.first}" -- "{edge.second}" [label="{label}"];')
+        return "\n".join([*lines, "}"])
+

@@ -1,0 +1,262 @@
+"""GSLP: generative structure learning along a graph of predicates (Dinh et al. 2011, algorithm 1).
+
+Departures from the paper. Clauses that differ in names only are one clause, however many paths lead
+to it. Edges may close cycles (see `Step`). An added clause must improve the likelihood by more than
+the penalty on its length: maximised likelihoods never fall, so that any improvement at all would
+let every clause in; and the likelihood of held-out databases too. Candidates are screened by the score test before the weights are learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.logic.clauses import Clause
+from mlnlearn.model.mln import MLN
+from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
+from mlnlearn.structure.predicate_graph.graph import PredicateGraph
+from mlnlearn.structure.search.clauses import are_related, predicates_in
+from mlnlearn.structure.search.growth import add_in_turn, prune
+from mlnlearn.structure.search.journal import Journal, identity_of
+from mlnlearn.structure.search.model import Alone, Background
+from mlnlearn.structure.search.progress import Deadline, Progress, Report
+from mlnlearn.structure.search.workers import Workers, workers
+
+_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class GSLPResult:
+    """What GSLP returns.
+
+    Attributes
+    ----------
+    mln
+        The network.
+    likelihood
+        Its weighted pseudo-log-likelihood on the training data.
+    graph
+        The reduced graph of predicates.
+    candidates
+        The candidate clauses, after elimination, in the order in which they were tried.
+    scored
+        How many clauses were measured.
+    """
+
+    mln: MLN
+    likelihood: float
+    graph: PredicateGraph
+    candidates: tuple[Measured, ...]
+    scored: int
+
+
+@dataclass(frozen=True, slots=True)
+class GSLP:
+    """Settings of GSLP; the defaults are those of the paper (section 4.1).
+
+    Attributes
+    ----------
+    max_length
+        Most literals of a clause.
+    max_same
+        Most literals of one predicate in a clause.
+    nti
+        Edges whose clause has so few true instances, or fewer, are dropped.
+    mft
+        Edges whose measure is so small, or smaller, are dropped.
+    mw
+        Clauses with smaller absolute weights are pruned in the end, if that does no harm.
+    penalty
+        What a literal costs, in units of weighted pseudo-log-likelihood.
+    drop_subclauses
+        Leave out candidates that contain, or are part of, one with a higher measure.
+    drop_same_predicates
+        Leave out candidates of the same predicates as one with a higher measure.
+    close_cycles
+        Let paths close cycles.
+    beam
+        Extend only so many paths of each length, the best for each set of predicates first; None
+        for all, as in the paper.
+    held_out
+        With several databases, keep only clauses that also raise the likelihood of databases left
+        out of the fit.
+    sigma
+        Standard deviation of the Gaussian prior on weights.
+    initial
+        A network to start from: its formulas stay, its weights are learned anew unless locked.
+    max_clauses
+        Measure at most so many clauses; None for no limit.
+    max_seconds
+        Stop growing and adding clauses after so long; None for no limit. What is found then depends
+        on the machine.
+    jobs
+        Number of processes that measure clauses. Results do not depend on it.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)", "cancer(person)")
+    >>> people = [f"P{i}" for i in range(40)]
+    >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
+    >>> db = Database.from_facts(schema, facts, domains={"person": people})
+    >>> result = GSLP().fit([db])
+    >>> print(result.mln.rules[-1].formula)
+    !cancer(x1) v smokes(x1)
+    """
+
+    max_length: int = 5
+    max_same: int = 3
+    nti: int = 0
+    mft: float = 0.0
+    mw: float = 0.001
+    penalty: float = 0.001
+    drop_subclauses: bool = True
+    drop_same_predicates: bool = True
+    close_cycles: bool = True
+    beam: int | None = 100
+    held_out: bool = True
+    sigma: float = 100.0
+    initial: MLN | None = None
+    max_clauses: int | None = None
+    max_seconds: float | None = None
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.max_length < 2 or self.max_same < 1 or self.jobs < 1:
+            raise InputError("clauses need at least 2 literals, 1 of a predicate, and 1 process")
+        if self.sigma <= 0 or self.penalty < 0 or self.mw < 0:
+            raise InputError("sigma must be above 0, penalty and mw at least 0")
+
+    def fit(
+        self,
+        databases: Sequence[Database],
+        *,
+        progress: Report | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> GSLPResult:
+        """Learn a network from databases.
+
+        Parameters
+        ----------
+        databases
+            The training data, each database with its own constants.
+        progress
+            Called now and then.
+        checkpoint
+            A file for intermediate results; a run that was killed goes on from there.
+        """
+        background = Background.of(databases, self.initial)
+        journal = Journal(checkpoint, identity_of(self, databases))
+        with workers(databases, background, self.sigma, self.jobs) as found:
+            return _Run(self, background, found, journal, progress).result()
+
+
+class _Run:
+    """One run of GSLP."""
+
+    def __init__(
+        self,
+        settings: GSLP,
+        background: Background,
+        found: Workers,
+        journal: Journal,
+        progress: Report | None,
+    ) -> None:
+        self.settings = settings
+        self.background = background
+        self.workers = found
+        self.journal = journal
+        self.report = progress
+        self.deadline = Deadline(settings.max_seconds)
+        self.scored = 0
+        self.model = found.scorer.start()
+
+    def result(self) -> GSLPResult:
+        """Run algorithm 1."""
+        settings = self.settings
+        graph = self.reduced_graph()
+        limits = Limits(settings.max_length, settings.max_same, settings.close_cycles, settings.beam)
+        candidates = self.eliminated(grow(graph, self.measure, limits))
+        clauses = [candidate.clause for candidate in candidates]
+        model = add_in_turn(
+            self.model,
+            clauses,
+            settings.penalty,
+            self.journal,
+            self.note,
+            self.deadline,
+            held_out=settings.held_out,
+        )
+        first = len(self.background.soft)
+        model = prune(model, first, settings.mw, settings.penalty, self.journal)
+        mln = self.background.network(model)
+        return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.scored)
+
+    def reduced_graph(self) -> PredicateGraph:
+        """Drop the edges with few true instances or a small measure (line 4)."""
+        graph = PredicateGraph.of(self.background.schema.predicates)
+        scorer, settings = self.workers.scorer, self.settings
+        clauses = [c for c in graph.edges.values() if scorer.true_instances(c) > settings.nti]
+        known = self.measure(clauses, "measuring the edges of the graph")
+        good = {c: found for c, found in known.items() if found.measure > settings.mft}
+        return graph.reduced(edge_measures(graph, good))
+
+    def measure(self, clauses: Sequence[Clause], stage: str) -> Mapping[Clause, Measured]:
+        """Score clauses beside the unit clauses, within the limits of the search."""
+        found: dict[Clause, Measured] = {}
+        for start in range(0, len(clauses), _BATCH):
+            batch = clauses[start : start + _BATCH]
+            if self.settings.max_clauses is not None:
+                batch = batch[: max(self.settings.max_clauses - self.scored, 0)]
+            if self.deadline.passed or not batch:
+                break
+            for clause, alone in zip(batch, self.scores(batch), strict=True):
+                if alone is not None and self.accepted(alone):
+                    gain = alone.gain - self.settings.penalty * len(clause)
+                    found[clause] = Measured(clause, alone.weight, gain)
+            self.scored += len(batch)
+            self.note(stage, start + len(batch), len(clauses), self.model.likelihood)
+        return found
+
+    def accepted(self, alone: Alone) -> bool:
+        """Tell whether a clause is of use for databases that it was not fitted to."""
+        return not self.settings.held_out or alone.held_out is None or alone.held_out > 0.0
+
+    def scores(self, batch: Sequence[Clause]) -> list[Alone | None]:
+        """Score a batch, from the journal where it is known."""
+        keys = [f"alone {clause}" for clause in batch]
+        new = [c for c, key in zip(batch, keys, strict=True) if key not in self.journal]
+        fresh = self.workers.alone(new)
+        self.journal.record_all(
+            [
+                (f"alone {c}", None if a is None else [a.weight, a.gain, a.held_out])
+                for c, a in zip(new, fresh, strict=True)
+            ]
+        )
+        known = (self.journal.get(key) for key in keys)
+        return [None if value is None else Alone(*value) for value in known]
+
+    def eliminated(self, candidates: Sequence[Measured]) -> list[Measured]:
+        """Sort candidates by measure and drop those too much like a better one (section 3.4)."""
+        ordered = sorted(candidates, key=lambda c: (-c.measure, str(c.clause)))
+        kept: list[Measured] = []
+        sets: set[frozenset[str]] = set()
+        for candidate in ordered:
+            names = predicates_in(candidate.clause)
+            if self.settings.drop_same_predicates and names in sets:
+                continue
+            if self.settings.drop_subclauses and any(
+                are_related(candidate.clause, better.clause) for better in kept
+            ):
+                continue
+            kept.append(candidate)
+            sets.add(names)
+        return kept
+
+    def note(self, stage: str, done: int, total: int, likelihood: float) -> None:
+        """Report progress."""
+        if self.report is not None:
+            self.report(Progress(stage, done, total, self.scored, likelihood))

@@ -1,0 +1,1 @@
+"""Search for clauses by weighted pseudo-likelihood: scoring, fitting, pruning, resuming."""

@@ -1,0 +1,132 @@
+"""The page in a real browser: no complaints, tables sort, atoms are found and explained."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from mlnlearn.data.synthetic import university
+from mlnlearn.report import report
+from mlnlearn.structure.boosting import BoostedMLN
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=5000",
+]
+
+# What a visitor does; the answers are left where --dump-dom shows them.
+VISIT = """
+const found = {};
+const table = document.querySelector("#rules table");
+const weights = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[0].dataset.v));
+const head = table.tHead.rows[0].cells[0];
+head.firstElementChild.click();
+found.down = weights(); found.downSort = head.getAttribute("aria-sort");
+head.firstElementChild.click();
+found.up = weights(); found.upSort = head.getAttribute("aria-sort");
+const second = table.tHead.rows[0].cells[1];
+second.firstElementChild.click();
+const rules = [...table.tBodies[0].rows].map((row) => row.cells[1].dataset.v);
+found.inOrder = rules.every((rule, k) => !k || rules[k - 1].localeCompare(rule) <= 0);
+found.onlyOne = [...table.tHead.rows[0].cells].map((cell) => cell.getAttribute("aria-sort"));
+
+const atoms = document.getElementById("atom-table");
+const shown = () => [...atoms.tBodies[0].rows].filter((row) => !row.hidden);
+const first = atoms.querySelector("button.atom");
+found.before = atoms.querySelectorAll(".why").length;
+first.click();
+found.expanded = first.getAttribute("aria-expanded");
+found.why = atoms.querySelector(".why p").textContent;
+found.probability = Number(first.closest("tr").cells[1].dataset.v);
+found.parts = [...atoms.querySelectorAll(".why li b")].map((b) => b.textContent);
+atoms.tHead.rows[0].cells[1].firstElementChild.click();
+atoms.tHead.rows[0].cells[1].firstElementChild.click();
+found.follows = first.closest("tr").nextElementSibling.className;
+first.click();
+found.after = atoms.querySelectorAll(".why").length;
+
+const search = document.getElementById("atom-search");
+found.all = shown().length;
+search.value = first.textContent.toUpperCase();
+search.dispatchEvent(new Event("input"));
+found.matches = shown().map((row) => row.cells[0].dataset.v);
+found.count = document.getElementById("atom-count").textContent;
+search.value = "";
+const truth = document.getElementById("atom-truth");
+truth.value = "true";
+truth.dispatchEvent(new Event("change"));
+found.truths = [...new Set(shown().map((row) => row.cells[2].dataset.v))];
+found.wide = document.documentElement.scrollWidth <= document.documentElement.clientWidth;
+document.documentElement.dataset.found = JSON.stringify(found);
+"""
+
+
+def open_page(folder, page, width):
+    file = folder / "report.html"
+    file.write_text(page, encoding="utf-8")
+    command = [BROWSER, *FLAGS, f"--user-data-dir={folder / 'profile'}"]
+    command += [f"--window-size={width},900", "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.fixture(scope="module")
+def page():
+    areas = university(40, areas=2, rng=0).databases
+    return report(BoostedMLN(target="advisedBy", steps=3, leaves=3).fit(areas), areas)
+
+
+def test_a_visit(tmp_path, page):
+    script = f"<script>{VISIT}</script></body>"
+    shown, complaints = open_page(tmp_path, page.replace("</body>", script), 1280)
+    assert complaints == []
+    found = json.loads(html.unescape(re.search(r'data-found="([^"]*)"', shown)[1]))
+    assert found["down"] == sorted(found["down"], reverse=True)
+    assert found["up"] == found["down"][::-1] == sorted(found["down"])
+    assert len(set(found["down"])) > 3
+    assert (found["downSort"], found["upSort"]) == ("descending", "ascending")
+    assert found["inOrder"]
+    assert found["onlyOne"] == ["none", "ascending", "none", "none", "none", "none"]
+    assert (found["before"], found["after"], found["expanded"]) == (0, 0, "true")
+    assert f"probability {found['probability']:.4f}" in found["why"]
+    parts = [float(part.replace("−", "-")) for part in found["parts"]]
+    total = float(re.search(r"Log-odds (\S+),", found["why"])[1].replace("−", "-"))
+    assert sum(parts) == pytest.approx(total, abs=0.01)
+    assert found["follows"] == "detail"
+    assert found["all"] == 500
+    assert len(found["matches"]) == 1
+    assert found["count"] == "1 of 500 atoms"
+    assert found["truths"] == ["true"]
+    assert found["wide"]
+
+
+def test_errors_would_be_noticed(tmp_path, page):
+    broken = page.replace("</body>", "<script>nothing.here()</script></body>")
+    _, complaints = open_page(tmp_path, broken, 1280)
+    assert len(complaints) == 1
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(tmp_path, page):
+    """A frame as wide as a phone: nothing may stick out of it but what scrolls by itself."""
+    script = "parent.document.documentElement.dataset.wide = document.documentElement.scrollWidth"
+    inner = html.escape(page.replace("</body>", f"<script>{script}</script></body>"))
+    frame = f'<!doctype html><iframe style="width:390px;height:800px;border:0" srcdoc="{inner}">'
+    shown, complaints = open_page(tmp_path, frame, 1280)
+    assert complaints == []
+    assert 'data-wide="390"' in shown

@@ -1,0 +1,122 @@
+"""Exact conditionals of attributes: against counting the rules in every changed world."""
+
+import numpy as np
+import pytest
+
+from join_worlds import chain_tables, counter_of, self_tables
+from mlnlearn.counting.count import true_groundings
+from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.data.database import Database
+from mlnlearn.structure.join_bayes.features import AttributeLikelihood, attribute_features
+from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
+from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
+
+
+def with_value(database, node, key, value):
+    """The database with one attribute of one entity or link changed."""
+    name = node.predicate.name
+    code = database.domains[node.predicate.types[-1]].code(node.values[value])
+    facts = database.facts(name)
+    kept = facts[:, (facts[:-1] != np.array(key)[:, None]).any(axis=0)]
+    changed = np.concatenate([kept, np.array([[*key, code]], np.int32).T], axis=1)
+    return Database.from_codes(database.schema, database.domains, {**database.true, name: changed})
+
+
+def brute_log_probabilities(database, mln, node, key, first):
+    scores = np.full(node.size, -np.inf)
+    for value in range(first, node.size):
+        world = with_value(database, node, key, value)
+        engine = MemoryEngine([world])
+        counts = [int(true_groundings(engine, rule.formula)[0]) for rule in mln.rules]
+        scores[value] = np.dot(counts, mln.weights)
+    return scores - np.logaddexp.reduce(scores)
+
+
+@pytest.mark.parametrize("tables", [chain_tables, self_tables])
+@pytest.mark.parametrize("learner", [MBN(links=True), LAJDT(links=True), LAJDT(), MBN()])
+@pytest.mark.parametrize("seed", [0, 5])
+def test_probabilities_are_those_of_the_rules(tables, learner, seed):
+    database, mapping = tables(seed, size=4)
+    model = learner.fit(database, mapping)
+    rng = np.random.default_rng(seed)
+    # any weights will do, and random ones hide nothing
+    object.__setattr__(model, "weights", rng.normal(size=len(model.weights)) * 0.3)
+    mln = model.mln()
+    counter = counter_of([database], mapping)
+    for found in model.predict(database).values():
+        node = found.node
+        first = int(node.relationship is not None)
+        if first:
+            keys = counter.data.links[node.relationship.name].T.tolist()
+        else:
+            keys = [[k] for k in range(len(found.truth))]
+        for place in rng.choice(len(keys), min(1, len(keys)), replace=False):
+            expected = brute_log_probabilities(database, mln, node, keys[place], first)
+            got = found.log_probabilities[place]
+            assert got[first:] == pytest.approx(expected[first:], abs=1e-9)
+
+
+def test_the_copies_of_one_attribute_in_one_family():
+    """Friends' attributes as each other's parents, self-links included: both copies change."""
+    found = 0
+    for seed in range(3):
+        database, mapping = self_tables(seed, size=6)
+        model = MBN(links=True, sample_size=200.0).fit(database, mapping)
+        for family in model.families:
+            names = [node.predicate.name for node in family.nodes]
+            found += len(set(names)) < len(names)
+        mln = model.mln()
+        prediction = model.predict(database)["sex"]
+        for entity in (0, 3):
+            expected = brute_log_probabilities(database, mln, prediction.node, [entity], 0)
+            assert prediction.log_probabilities[entity] == pytest.approx(expected, abs=1e-8)
+    assert found  # some family does have both copies
+
+
+def test_likelihood_is_the_pseudo_likelihood_of_the_rules():
+    database, mapping = self_tables(2, size=8)
+    model = LAJDT(links=True, weights="log-probability").fit(database, mapping)
+    counter = counter_of([database], mapping)
+    features = [
+        part
+        for part in attribute_features(counter, model.families)
+        if part.node.relationship is None
+    ]
+    predicates = tuple(part.node.predicate for part in features)
+    mln = model.mln()
+    shown = np.concatenate([family.emitted for family in model.families])
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=len(shown)) * 0.1
+    value, gradient = AttributeLikelihood(features)(weights)
+    formulas = tuple(rule.formula for rule in mln.rules)
+    other = PseudoLikelihood(MemoryEngine([database]), formulas, False, predicates)
+    expected, slope = other(weights[shown])
+    assert value == pytest.approx(expected, abs=1e-8)
+    assert gradient[shown] == pytest.approx(slope, abs=1e-8)
+
+
+def test_gradient_is_numerically_right():
+    database, mapping = chain_tables(1, missing=0.2, size=6)
+    model = MBN(links=True).fit(database, mapping)
+    features = attribute_features(counter_of([database], mapping), model.families)
+    likelihood = AttributeLikelihood(features)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=len(model.weights)) * 0.2
+    _, gradient = likelihood(weights)
+    for place in rng.choice(len(weights), 10, replace=False):
+        step = np.zeros_like(weights)
+        step[place] = 1e-5
+        slope = (likelihood(weights + step)[0] - likelihood(weights - step)[0]) / 2e-5
+        assert gradient[place] == pytest.approx(slope, abs=1e-5)
+
+
+def test_unknown_values_are_predicted_and_not_scored():
+    database, mapping = chain_tables(4, missing=0.3, size=8)
+    model = LAJDT().fit(database, mapping)
+    prediction = model.predict(database)["ay"]
+    missing = prediction.truth == prediction.node.size
+    assert missing.any()
+    assert np.exp(prediction.log_probabilities).sum(axis=1) == pytest.approx(np.ones(len(missing)))
+    known = prediction.log_probabilities[~missing]
+    expected = known[np.arange(len(known)), prediction.truth[~missing]].mean()
+    assert prediction.cll == pytest.approx(expected)

@@ -1,0 +1,93 @@
+"""Links, edges and variabilisation as in the examples of Dinh et al. 2011."""
+
+from mlnlearn.logic.atoms import Literal, Predicate
+from mlnlearn.logic.canonical import canonical
+from mlnlearn.logic.clauses import clause
+from mlnlearn.structure.predicate_graph.graph import PredicateGraph
+from mlnlearn.structure.predicate_graph.links import Edge, Link, Node, formula_of, links
+from mlnlearn.structure.predicate_graph.paths import Step, variabilise
+
+ADVISED = Predicate("AdvisedBy", ("person", "person"))
+PROFESSOR = Predicate("Professor", ("person",))
+STUDENT = Predicate("student", ("person",))
+MOVIE = Predicate("movie", ("title", "person"))
+WORKED = Predicate("workedUnder", ("person", "person"))
+
+
+def texts(found):
+    return [str(link) for link in found]
+
+
+def test_example_4():
+    assert texts(links(PROFESSOR, ADVISED)) == ["<0 0>", "<0 1>"]
+    assert texts(links(ADVISED, PROFESSOR)) == ["<0 0>", "<1 0>"]
+    assert texts(links(PROFESSOR, PROFESSOR)) == ["<0 0>"]
+    assert texts(links(ADVISED, ADVISED)) == [
+        "<0 0>", "<0 1>", "<1 0>", "<1 1>",
+        "<0 0|1 0>", "<0 0|1 1>", "<0 1|1 0>", "<0 1|1 1>",
+    ]  # fmt: skip
+    edge = Edge(Node(PROFESSOR), Node(ADVISED), Link(((0, 1),)))
+    expected = clause(PROFESSOR("a"), ADVISED("b", "a"))
+    assert formula_of(edge) == canonical(expected)
+
+
+def test_no_link_without_a_shared_type():
+    assert links(Predicate("p", ("t",)), Predicate("q", ("s",))) == ()
+    assert texts(links(MOVIE, Predicate("r", ("person", "title")))) == ["<0 1>", "<1 0>", "<0 1|1 0>"]
+
+
+def test_similar_links_are_one_edge_and_trivial_ones_none():
+    graph = PredicateGraph.of([ADVISED])
+    clauses = list(graph.edges.values())
+    assert len(set(clauses)) == len(clauses)
+    assert all(len({literal.atom for literal in found}) == 2 for found in clauses)
+    labels = {str(edge) for edge in graph.edges}
+    # <1 0> is <0 1> seen from the other side where both signs are equal
+    assert "AdvisedBy <0 1> AdvisedBy" in labels
+    assert "AdvisedBy <1 0> AdvisedBy" not in labels
+    assert {"AdvisedBy <0 1> !AdvisedBy", "AdvisedBy <1 0> !AdvisedBy"} <= labels
+    assert not any("<0 0|1 1>" in label for label in labels)
+
+
+def test_graph_has_a_node_for_each_sign_and_can_be_drawn():
+    graph = PredicateGraph.of([ADVISED, PROFESSOR])
+    assert [str(node) for node in graph.nodes] == [
+        "AdvisedBy", "!AdvisedBy", "Professor", "!Professor",
+    ]  # fmt: skip
+    chosen = next(iter(graph.edges))
+    reduced = graph.reduced({chosen: 0.25})
+    assert list(reduced.edges) == [chosen]
+    assert f'"{chosen.first}" -- "{chosen.second}" [label="{chosen.link} 0.25"]' in reduced.to_dot()
+
+
+def test_example_6():
+    advised, student = Node(ADVISED, positive=False), Node(STUDENT)
+    self_link = Step(Edge(advised, advised, Link(((0, 1),))))
+    other = Step(Edge(advised, student, Link(((0, 0),))))
+    expected = clause(
+        ~Literal(ADVISED("a", "b")), ~Literal(ADVISED("c", "a")), Literal(STUDENT("a"))
+    )
+    assert variabilise([self_link, other]) == expected
+    # advisedBy is more frequent, so it comes first however the path is written
+    assert canonical(variabilise([other, self_link])) == canonical(expected)
+
+
+def test_a_closing_step_ties_two_literals():
+    movie, worked = Node(MOVIE, positive=False), Node(WORKED)
+    path = [
+        Step(Edge(movie, movie, Link(((0, 0),)))),
+        Step(Edge(movie, worked, Link(((1, 0),)))),
+    ]
+    opened = clause(~Literal(MOVIE("m", "a")), ~Literal(MOVIE("m", "b")), WORKED("a", "c"))
+    closed = clause(~Literal(MOVIE("m", "a")), ~Literal(MOVIE("m", "b")), WORKED("a", "b"))
+    assert canonical(variabilise(path)) == canonical(opened)
+    closing = Step(Edge(movie, worked, Link(((1, 1),))), closes=True)
+    assert canonical(variabilise([*path, closing])) == canonical(closed)
+    # nothing is left to tie
+    assert variabilise([*path, closing, closing]) is None
+
+
+def test_a_place_linked_to_two_places_makes_them_equal():
+    advised = Node(ADVISED)
+    found = variabilise([Step(Edge(advised, advised, Link(((0, 0), (1, 0)))))])
+    assert canonical(found) == canonical(clause(ADVISED("a", "a"), ADVISED("a", "b")))
