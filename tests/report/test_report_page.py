@@ -124,6 +124,14 @@ def test_several_predicates_are_predicted_together():
     assert np.ptp(shown.probability) > 0.1
 
 
+@pytest.mark.parametrize("facts", [{}, {"rich": [("Anna",)]}], ids=["nobody", "nothing true"])
+def test_data_without_any_positive(facts):
+    mln = MLN.parse("likes(person,person)\nrich(person)\n1.5 rich(x) => likes(x,y)")
+    page = report(mln, Database.from_facts(mln.schema, facts))
+    assert ("The data have no such atoms." in page) == (not facts)
+    assert "AUC-PR</dt><dd>–</dd>" in page
+
+
 def test_what_cannot_be_reported_is_refused():
     with pytest.raises(InputError, match="no report for a dict"):
         report({}, AREAS)

@@ -152,6 +152,9 @@ def performance_section(
 ) -> Markup:
     """Return plots and tables of how well the model predicts one predicate."""
     name = predictions.predicate.name
+    title = f"Performance: {name}"
+    if not len(predictions):
+        return section(f"performance-{name}", title, tag("p", "The data have no such atoms."))
     parts = by_database(predictions, len(databases))
     mine = [found.of(name) for found in results if name in found.query]
     kept = [
@@ -178,7 +181,7 @@ def performance_section(
         _fold_table(databases, predictions, parts, places),
         *(_results_table(found) for found in mine),
     ]
-    return section(f"performance-{name}", f"Performance: {name}", *content)
+    return section(f"performance-{name}", title, *content)
 
 
 def _fold_table(

@@ -138,7 +138,7 @@ def _smoking(
     own = weights[0] + weights[1] * stressed
     degrees = np.bincount(friends[0], minlength=len(stressed))
     starts = np.concatenate([[0], np.cumsum(degrees)])
-    smoking = rng.random(len(stressed)) < expit(own)
+    smoking: Flags = rng.random(len(stressed)) < expit(own)
     for _ in range(sweeps):
         _sweep(smoking, own, weights[2], starts, friends[1], rng.random(len(stressed)))
     return smoking

@@ -56,12 +56,13 @@ def influence(
     ...           np.array([False, True])).tolist()
     [-0.7, 0.0]
     """
-    result = np.zeros(examples.shape[1])
     if not any(pattern.predicate == predicate for body in bodies(step) for pattern in body):
-        return result
+        return np.zeros(examples.shape[1])
+    first, kind = _kinds(step, head, predicate, examples, known)
+    result = np.zeros(len(first))
 
     def part(start: int, end: int) -> Floats:
-        chosen = slice(start, end)
+        chosen = first[start:end]
         flip = Flip(predicate, np.ascontiguousarray(examples[:, chosen]), True, known[chosen])
         through = _Through(world, head, flip)
         if isinstance(step, ClauseList):
@@ -69,7 +70,28 @@ def influence(
         return through.tree(step)
 
     _in_chunks(result, part)
-    return result
+    return result[kind]
+
+
+def _kinds(
+    step: Step, head: Predicate, predicate: Predicate, examples: Codes, known: Mask
+) -> tuple[Ints, Ints]:
+    """Return one atom of each kind that the step cannot tell apart, and every atom's kind.
+
+    Where an argument is always a variable that stands nowhere else, only the number of facts
+    counts, not which they are: atoms that differ there only have the same influence.
+    """
+    told = [0]
+    for place in range(predicate.arity):
+        for body in bodies(step):
+            terms = [term for pattern in body for term in pattern.terms]
+            here = [p.terms[place] for p in body if p.predicate == predicate]
+            if any(isinstance(t, str) or t < head.arity or terms.count(t) > 1 for t in here):
+                told.append(place + 1)
+                break
+    keys = np.stack([*examples[told], known.astype(np.int32)])
+    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
 
 
 class _TooManyRowsError(Exception):
