@@ -82,9 +82,9 @@ class LiftedStructureLearner:
     min_gain
         What each literal of a clause must add to the penalised log-likelihood, and to the held-out
         one.
-    refitted, validated
-        How many of the best screened candidates are refitted in each round, and how many of these
-        are tried on held-out databases.
+    refitted
+        How many of the best screened candidates are refitted, and tried on held-out databases, in
+        each round.
     risk
         What a clause must add to the held-out log-likelihood for every e-fold by which it makes the
         expected density of a predicate change when all domains are half or twice as large: such
@@ -113,7 +113,6 @@ class LiftedStructureLearner:
     held_out: bool = True
     min_gain: float = 0.5
     refitted: int = 40
-    validated: int = 15
     risk: float = 10.0
     max_axes: int = 2
     max_terms: int = 200_000
@@ -147,7 +146,7 @@ class LiftedStructureLearner:
                 max_literals=self.max_literals,
                 max_variables=self.max_variables,
             )
-        choice = Choice(self.min_gain, self.refitted, self.validated, self.risk)
+        choice = Choice(self.min_gain, self.refitted, self.risk)
         search = Search(parts, shapes_of(chosen), choice)
         steps: list[Step] = []
         while self.max_clauses is None or len(steps) < self.max_clauses:

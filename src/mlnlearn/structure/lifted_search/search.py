@@ -22,7 +22,6 @@ class Choice:
 
     min_gain: float
     refitted: int
-    validated: int
     risk: float
 
 
@@ -68,7 +67,7 @@ class Search:
         """Return the best of refitted candidates, by held-out likelihood where there is one."""
         if not len(self.parts.folds):
             return trials[0] if trials else None
-        tried = [self.parts.validated(trial) for trial in trials[: self.choice.validated]]
+        tried = [self.parts.validated(trial) for trial in trials]
         worth = {trial: self._worth(trial, float(trial.held_out.sum())) for trial in tried}
         best, most = None, 0.0
         for trial in sorted(tried, key=lambda trial: -worth[trial]):
