@@ -1,4 +1,4 @@
-"""Structure learning: time and likelihood of GSLP and MSL, and whether they find planted clauses."""
+"""GSLP and MSL: time, likelihood, and how many planted clauses they find."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _flips(given: Clause, name: str, truth: dict[str, Bools], people: int) -> Fl
     if "y" not in {str(variable) for variable in given.variables}:
         violated = violated[:, :1]
     counted = {"x": violated.sum(axis=1), "y": violated.sum(axis=0), "x,y": violated}
-    found: Floats = counted[terms] if terms in counted else violated.T
+    found: Floats = counted.get(terms, violated.T)
     return found if own.positive else -found
 
 
@@ -134,7 +134,9 @@ def share_recovered(learner: GSLP | MSL, runs: int) -> float:
 def planted_clauses() -> list[Result]:
     """Plant a clause many times over and look for it."""
     missed = 1.0 - share_recovered(GSLP(max_length=3), RUNS)
-    also = 1.0 - share_recovered(MSL(max_literals=3, max_variables=3, held_out=True, penalty=0.001), RUNS)
+    also = 1.0 - share_recovered(
+        MSL(max_literals=3, max_variables=3, held_out=True, penalty=0.001), RUNS
+    )
     return [
         Result(f"GSLP, planted clauses missed in {RUNS} runs", missed, "share", 0.1),
         Result(f"MSL, planted clauses missed in {RUNS} runs", also, "share", 0.1),

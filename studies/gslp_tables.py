@@ -16,7 +16,7 @@ import numpy as np
 from mlnlearn.data.catalog import benchmark
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
-from mlnlearn.evaluate.ask import Conditionals, Marginals
+from mlnlearn.evaluate.ask import Conditionals, Given, Marginals
 from mlnlearn.evaluate.metrics import mean_of
 from mlnlearn.evaluate.parallel import run_all
 from mlnlearn.evaluate.predictions import predict_examples
@@ -49,8 +49,10 @@ LEARNERS = {
         max_same=1, drop_subclauses=False, drop_same_predicates=False
     ),
 }
-GIVEN = {
-    "all unknown": Marginals(sampling=Sampling(samples=1000, burn_in=200, chains=2, max_seconds=20)),
+GIVEN: dict[str, Given] = {
+    "all unknown": Marginals(
+        sampling=Sampling(samples=1000, burn_in=200, chains=2, max_seconds=20)
+    ),
     "one unknown": Conditionals(),
 }
 METRICS = ("auc_pr", "cll")

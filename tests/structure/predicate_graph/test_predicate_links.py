@@ -33,7 +33,11 @@ def test_example_4():
 
 def test_no_link_without_a_shared_type():
     assert links(Predicate("p", ("t",)), Predicate("q", ("s",))) == ()
-    assert texts(links(MOVIE, Predicate("r", ("person", "title")))) == ["<0 1>", "<1 0>", "<0 1|1 0>"]
+    assert texts(links(MOVIE, Predicate("r", ("person", "title")))) == [
+        "<0 1>",
+        "<1 0>",
+        "<0 1|1 0>",
+    ]
 
 
 def test_similar_links_are_one_edge_and_trivial_ones_none():

@@ -9,15 +9,15 @@ clauses and trees alike, and however many literals of a body the atom is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.arrays import Codes, Ints, pack, unpack
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
 from mlnlearn.model.boosted.evaluate import Floats, step_values
-from mlnlearn.model.boosted.rules import Body, ClauseList, Step, Tree, bodies
+from mlnlearn.model.boosted.rules import Body, ClauseList, Step, Tree, bodies, tests
 from mlnlearn.model.boosted.world import Pattern, World, equality
 
 _CHUNK = 1 << 16
@@ -89,9 +89,13 @@ def _kinds(
             if any(isinstance(t, str) or t < head.arity or terms.count(t) > 1 for t in here):
                 told.append(place + 1)
                 break
-    keys = np.stack([*examples[told], known.astype(np.int32)])
-    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1)
+    columns = [*examples[told], known.astype(np.int32)]
+    keys = pack(columns, [int(column.max(initial=0)) + 1 for column in columns])
+    if keys is None:
+        everything = np.arange(examples.shape[1])
+        return everything, everything
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    return first, kind
 
 
 class _TooManyRowsError(Exception):
@@ -123,8 +127,15 @@ class _Through:
         """Count the groundings with a false head; a clause's value is linear in them."""
         result = np.zeros(self.size)
         for clause in step.clauses:
-            for table, numbers in self._groundings(clause.body):
+            earlier: list[Pattern] = []
+            for place, pattern in enumerate(clause.body):
+                if pattern.predicate != self.flip.predicate:
+                    continue
+                table, numbers = self._groundings(clause.body, place)
+                for other in earlier:  # a grounding counts at the first literal that is the atom
+                    table = table.where(~table.meets_flip(_placed(other, numbers)))
                 result -= clause.weight * self._with_false_head(table, numbers)
+                earlier.append(pattern)
         return result
 
     def _with_false_head(self, table: Bindings, numbers: dict[int, int]) -> Ints:
@@ -146,10 +157,14 @@ class _Through:
     def tree(self, step: Tree) -> Floats:
         """Take the tree's values for every false head that some test reaches through the atom."""
         found = [np.empty((self.head.arity + 2, 0), np.int32)]
-        for body in dict.fromkeys(bodies(step)):
-            for table, numbers in self._groundings(body):
+        for before, test in dict.fromkeys(tests(step)):
+            # a literal of an earlier test was met, for as many heads or more, at that test
+            for place, pattern in enumerate(test, len(before)):
+                if pattern.predicate != self.flip.predicate:
+                    continue
+                table, numbers = self._groundings(before + test, place, heads_only=True)
                 found.append(self._false_heads(table, numbers))
-        pairs = np.unique(np.concatenate(found, axis=1), axis=1)
+        pairs = _distinct(np.concatenate(found, axis=1))
         self._check(pairs.shape[1])
         atom, heads = pairs[0], np.ascontiguousarray(pairs[1:])
         change = np.zeros(pairs.shape[1])
@@ -170,29 +185,40 @@ class _Through:
                 self._check(int(sizes[table.columns[0]].sum()))
                 table, numbers[place] = table.join(anything), fresh
         places = [numbers[place] + 1 for place in range(self.head.arity)]
-        rows = np.stack([table.example, table.columns[0], *table.columns[places]])
-        rows = np.unique(rows, axis=1)
+        rows = _distinct(np.stack([table.example, table.columns[0], *table.columns[places]]))
         plain = Bindings.of(self.world, np.ascontiguousarray(rows[1:]))
         return rows[:, plain.count(Pattern(self.head, tuple(range(self.head.arity)))) == 0]
 
-    def _groundings(self, body: Body) -> Iterator[tuple[Bindings, dict[int, int]]]:
-        """Yield, for each literal that can be the atom, the groundings in which it is the first.
+    def _groundings(
+        self, body: Body, place: int, heads_only: bool = False
+    ) -> tuple[Bindings, dict[int, int]]:
+        """Return the groundings in which the literal at a place is the atom.
 
-        With each table comes the number that every variable of the body has in it.
+        With the table comes the number that every variable of the body has in it. Where only the
+        heads are wanted, rows that no longer differ in what matters are merged on the way.
         """
-        for place, pattern in enumerate(body):
-            if pattern.predicate != self.flip.predicate:
-                continue
-            table, numbers = self._unified(pattern)
-            rest = list(body[:place] + body[place + 1 :])
-            earlier = [p for p in body[:place] if p.predicate == self.flip.predicate]
-            while rest:
-                literal = max(rest, key=lambda p: sum(v in numbers for v in p.variables))
-                rest.remove(literal)
-                table, numbers = self._joined(table, numbers, literal)
-            for literal in earlier:
-                table = table.where(~table.meets_flip(_placed(literal, numbers)))
-            yield table, numbers
+        table, numbers = self._unified(body[place])
+        rest = list(body[:place] + body[place + 1 :])
+        while rest:
+            literal = max(rest, key=lambda p: sum(v in numbers for v in p.variables))
+            rest.remove(literal)
+            table, numbers = self._joined(table, numbers, literal)
+            if heads_only:
+                wanted = {v for pattern in rest for v in pattern.variables}
+                table, numbers = self._merged(table, numbers, wanted)
+        return table, numbers
+
+    def _merged(
+        self, table: Bindings, numbers: dict[int, int], wanted: set[int]
+    ) -> tuple[Bindings, dict[int, int]]:
+        """Drop the variables that are neither wanted nor the head's, and repeated rows."""
+        kept = [v for v in numbers if v in wanted or v < self.head.arity]
+        columns = [numbers[variable] + 1 for variable in kept]
+        rows = _distinct(np.stack([table.example, table.columns[0], *table.columns[columns]]))
+        merged = Bindings(
+            self.world, rows[0].copy(), np.ascontiguousarray(rows[1:]), self.size, self.flip
+        )
+        return merged, {variable: number for number, variable in enumerate(kept)}
 
     def _unified(self, pattern: Pattern) -> tuple[Bindings, dict[int, int]]:
         """Start from the atoms that are instances of the pattern."""
@@ -221,6 +247,17 @@ class _Through:
     def _check(self, rows: int) -> None:
         if rows > _MOST_ROWS and self.size > 1:
             raise _TooManyRowsError
+
+
+def _distinct(columns: Codes) -> Codes:
+    """Return the distinct columns, sorted."""
+    if not columns.shape[1]:
+        return columns
+    sizes = (columns.max(axis=1).astype(np.int64) + 1).tolist()
+    keys = pack(list(columns), sizes)
+    if keys is None:
+        return np.unique(columns, axis=1)
+    return np.stack(unpack(np.unique(keys), sizes))
 
 
 def _placed(pattern: Pattern, numbers: dict[int, int]) -> Pattern:

@@ -161,19 +161,24 @@ class TargetRules:
         return replace(self, steps=self.steps[:steps], shifts=self.shifts[:steps])
 
 
-def bodies(step: Step) -> Iterator[Body]:
-    """Yield every conjunction that a step tests for groundings.
+def tests(step: Step) -> Iterator[tuple[Body, Body]]:
+    """Yield every conjunction that a step tests for groundings: what held before, and the test.
 
     Examples
     --------
     >>> rain = Pattern(Predicate("rain", ()), ())
-    >>> [len(body) for body in bodies(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
+    >>> [len(test) for _, test in tests(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
     [1]
     """
     if isinstance(step, ClauseList):
-        yield from (clause.body for clause in step.clauses)
+        yield from (((), clause.body) for clause in step.clauses)
     else:
         yield from _tests(step.root, ())
+
+
+def bodies(step: Step) -> Iterator[Body]:
+    """Yield every conjunction that a step tests for groundings, in full."""
+    return (before + test for before, test in tests(step))
 
 
 def weighted_bodies(step: Step) -> list[tuple[Body, float]]:
@@ -189,9 +194,9 @@ def weighted_bodies(step: Step) -> list[tuple[Body, float]]:
     return [(path.body, path.value) for path in step.paths]
 
 
-def _tests(node: Node, body: Body) -> Iterator[Body]:
+def _tests(node: Node, body: Body) -> Iterator[tuple[Body, Body]]:
     if isinstance(node, Split):
-        yield body + node.test
+        yield body, node.test
         yield from _tests(node.yes, body + node.test)
         yield from _tests(node.no, body)
 

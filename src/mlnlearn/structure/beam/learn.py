@@ -175,7 +175,9 @@ class _Run:
             self.rounds += 1
             key = f"round {self.rounds}"
             if key not in self.journal:
-                found = self.by_beam() if self.settings.strategy == "beam" else self.by_length(length)
+                found = (
+                    self.by_beam() if self.settings.strategy == "beam" else self.by_length(length)
+                )
                 self.journal.record(key, [self.scored, self.added(found)])
             self.scored, steps = self.journal.get(key)
             for literals, weights in steps:

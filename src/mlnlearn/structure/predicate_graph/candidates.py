@@ -38,7 +38,7 @@ class Measured:
 
     @property
     def measure(self) -> float:
-        """The measure by which clauses are compared: \\|weight\\| times gain."""
+        """The measure by which clauses are compared: absolute weight times gain."""
         return abs(self.weight) * self.gain
 
 

@@ -89,4 +89,3 @@ class PredicateGraph:
                 label += f" {self.measures[edge]:.3g}"
             lines.append(f'  "{edge.first}" -- "{edge.second}" [label="{label}"];')
         return "\n".join([*lines, "}"])
-

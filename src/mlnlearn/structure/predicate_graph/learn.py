@@ -1,9 +1,11 @@
 """GSLP: generative structure learning along a graph of predicates (Dinh et al. 2011, algorithm 1).
 
 Departures from the paper. Clauses that differ in names only are one clause, however many paths lead
-to it. Edges may close cycles (see `Step`). An added clause must improve the likelihood by more than
-the penalty on its length: maximised likelihoods never fall, so that any improvement at all would
-let every clause in; and the likelihood of held-out databases too. Candidates are screened by the score test before the weights are learned.
+to it. Edges may close cycles (see `Step`). Only the best paths of each length are extended. An
+added clause must improve the likelihood by more than the penalty on its length: maximised
+likelihoods never fall, so that any improvement at all would let every clause in. With several
+databases it must improve the likelihood of held-out ones too. Candidates are screened by the score
+test before the weights are learned.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
-from mlnlearn.structure.search.clauses import are_related, predicates_in
+from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.structure.search.model import Alone, Background
@@ -178,7 +180,9 @@ class _Run:
         """Run algorithm 1."""
         settings = self.settings
         graph = self.reduced_graph()
-        limits = Limits(settings.max_length, settings.max_same, settings.close_cycles, settings.beam)
+        limits = Limits(
+            settings.max_length, settings.max_same, settings.close_cycles, settings.beam
+        )
         candidates = self.eliminated(grow(graph, self.measure, limits))
         clauses = [candidate.clause for candidate in candidates]
         model = add_in_turn(
@@ -214,16 +218,21 @@ class _Run:
             if self.deadline.passed or not batch:
                 break
             for clause, alone in zip(batch, self.scores(batch), strict=True):
-                if alone is not None and self.accepted(alone):
+                if alone is not None and self.accepted(clause, alone):
                     gain = alone.gain - self.settings.penalty * len(clause)
                     found[clause] = Measured(clause, alone.weight, gain)
             self.scored += len(batch)
             self.note(stage, start + len(batch), len(clauses), self.model.likelihood)
         return found
 
-    def accepted(self, alone: Alone) -> bool:
-        """Tell whether a clause is of use for databases that it was not fitted to."""
-        return not self.settings.held_out or alone.held_out is None or alone.held_out > 0.0
+    def accepted(self, clause: Clause, alone: Alone) -> bool:
+        """Tell whether a clause is to be followed up.
+
+        A clause with a predicate twice can predict the very atoms it was fitted to from the number
+        of the others; such clauses must be of use for other databases from the start.
+        """
+        unseen = alone.held_out if self.settings.held_out else None
+        return unseen is None or unseen > 0.0 or most_alike(clause) == 1
 
     def scores(self, batch: Sequence[Clause]) -> list[Alone | None]:
         """Score a batch, from the journal where it is known."""

@@ -61,9 +61,7 @@ def as_clause(draft: Draft, nodes: Sequence[Node]) -> Clause:
     names = {number: Variable(_name(rank)) for rank, number in enumerate(seen)}
     return clause(
         *(
-            Literal(
-                nodes[node].predicate(*(names[term] for term in terms)), nodes[node].positive
-            )
+            Literal(nodes[node].predicate(*(names[term] for term in terms)), nodes[node].positive)
             for node, terms in draft
         )
     )

@@ -36,11 +36,16 @@ def histogram(values: Floats, true: Floats, total: Floats) -> tuple[Floats, Floa
     flat = values.ravel()
     low, high = (flat.min(), flat.max()) if len(flat) else (0.0, 0.0)
     if high - low < _DENSE_RANGE:
-        return _counted(flat, true.ravel(), total.ravel(), low, int(high - low) + 1)
+        counted: tuple[Floats, Floats, Floats] = _counted(
+            flat, true.ravel(), total.ravel(), low, int(high - low) + 1
+        )
+        return counted
     distinct, place = np.unique(flat, return_inverse=True)
-    place = place.reshape(-1)
-    sums = (np.bincount(place, weights.ravel(), len(distinct)) for weights in (true, total))
-    return distinct, *sums
+    true_sums, total_sums = (
+        np.bincount(place.reshape(-1), weights.ravel(), len(distinct)).astype(np.float64)
+        for weights in (true, total)
+    )
+    return distinct, true_sums, total_sums
 
 
 @njit(cache=True)
@@ -138,9 +143,7 @@ def fit_held_out(values, true, total, starts, units, precision, database, databa
     held_out = 0.0
     for number in range(databases):
         kept = (database != number).astype(np.float64)
-        weight, biases, _ = fit_alone(
-            values, true * kept, total * kept, starts, units, precision
-        )
+        weight, biases, _ = fit_alone(values, true * kept, total * kept, starts, units, precision)
         left = 1.0 - kept
         held_out += _value(values, true * left, total * left, starts, weight, biases, precision)[1]
     return held_out

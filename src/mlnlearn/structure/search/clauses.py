@@ -26,7 +26,7 @@ def predicates_in(given: Clause) -> frozenset[str]:
 
 def most_alike(given: Clause) -> int:
     """Return how many literals have the predicate that occurs most often."""
-    return max(Counter(l.atom.predicate for l in given if isinstance(l.atom, Atom)).values())
+    return max(Counter(lit.atom.predicate for lit in given if isinstance(lit.atom, Atom)).values())
 
 
 def has_opposite_literals(given: Clause) -> bool:

@@ -109,7 +109,7 @@ class Grid:
             if facts.shape[1]:
                 truth[(number, *facts)] = 1.0
             sizes = [database.size(kind) for kind in predicate.types]
-            inside[(number, *(slice(size) for size in sizes))] = 1.0
+            inside[number, ...][tuple(slice(size) for size in sizes)] = 1.0
             scale[number] = 1.0 / max(math.prod(sizes), 1)
         by_database = scale.reshape(-1, *(1 for _ in predicate.types))
         self._false[predicate.name, True] = inside - truth
@@ -141,16 +141,16 @@ class Grid:
             self._equal[predicate] = known
         return known
 
-    def shares(
-        self, predicate: str, places: tuple[int, ...], number: int
-    ) -> tuple[Floats, Floats]:
+    def shares(self, predicate: str, places: tuple[int, ...], number: int) -> tuple[Floats, Floats]:
         """Return the weight of a class's true and of all its atoms by constants at some places."""
         found = self._shares.get((predicate, places, number))
         if found is None:
             mask = self._classes(predicate)[number]
             axes = tuple(i + 1 for i in range(mask.ndim - 1) if i not in places)
             true, total = (
-                np.where(mask, weights, 0.0).sum(axis=axes) if axes else np.where(mask, weights, 0.0)
+                np.where(mask, weights, 0.0).sum(axis=axes)
+                if axes
+                else np.where(mask, weights, 0.0)
                 for weights in (self.true[predicate], self.total[predicate])
             )
             found = self._shares[predicate, places, number] = true, total
@@ -209,7 +209,7 @@ class Grid:
             ]
             numbers = np.full(math.prod(sizes), number)
             counted = flips.at(self.stack, numbers, columns).reshape(sizes)
-            values[(number, *(slice(size) for size in sizes))] = counted
+            values[number, ...][tuple(slice(size) for size in sizes)] = counted
         return GridFlips(tuple(range(predicate.arity)), values)
 
     @cached_property
@@ -226,9 +226,13 @@ class Grid:
 
 def _diagonal(values: Floats, variables: tuple[int, ...], distinct: tuple[int, ...]) -> Floats:
     """View an array at the cells where places of the same variable agree."""
-    axes = [0, *(distinct.index(variable) + 1 for variable in variables)]
-    view: Floats = np.einsum(values, axes, list(range(len(distinct) + 1)))
-    return view
+    # a view, not a copy: its strides step along all places of a variable at once
+    shape, strides = [len(values)], [values.strides[0]]
+    for variable in distinct:
+        places = [i + 1 for i, other in enumerate(variables) if other == variable]
+        shape.append(values.shape[places[0]])
+        strides.append(sum(values.strides[place] for place in places))
+    return np.lib.stride_tricks.as_strided(values, shape, strides)
 
 
 def _depends(case: Case) -> list[int]:

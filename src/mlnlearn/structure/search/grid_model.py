@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mlnlearn.counting.count import groundings
@@ -29,10 +28,8 @@ from mlnlearn.structure.search.newton import (
     likelihood,
 )
 from mlnlearn.structure.search.patterns import Signed, encode
+from mlnlearn.structure.search.rows import Numbers, Term, reweighted, row_sums, split
 
-Numbers = NDArray[np.int64]
-
-_BLOCK = 1 << 22
 _CACHE_BYTES = 1 << 28
 
 
@@ -162,8 +159,13 @@ class GridScorer:
     def on_cells(self, predicate: str, flips: GridFlips) -> Floats:
         """Return the flip count of each live cell."""
         shape = self.grid.true[predicate].shape
-        index = (slice(None), *(slice(None) if i in flips.places else None for i in range(len(shape) - 1)))
-        values: Floats = np.broadcast_to(flips.values[index], shape).reshape(-1)[self.live[predicate]]
+        index = (
+            slice(None),
+            *(slice(None) if i in flips.places else None for i in range(len(shape) - 1)),
+        )
+        values: Floats = np.broadcast_to(flips.values[index], shape).reshape(-1)[
+            self.live[predicate]
+        ]
         return values
 
 
@@ -174,14 +176,6 @@ class _Unit:
     weight: float
     likelihood: float
     held_out: float
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A predicate's rows, and the row of each live cell."""
-
-    rows: Rows
-    row_of: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +204,8 @@ class GridModel:
             kept, left = [], []
             for name, term in self.terms.items():
                 own = scorer.database_of(name) == number
-                kept.append(_reweighted(term, scorer.cell_weights(name), ~own))
-                left.append(_reweighted(term, scorer.cell_weights(name), own))
+                kept.append(reweighted(term, scorer.cell_weights(name), ~own))
+                left.append(reweighted(term, scorer.cell_weights(name), own))
             weights = fit(kept, self.weights, self.locked, scorer.precision, tolerance=1e-6)
             total += likelihood(left, weights)
         return total
@@ -241,7 +235,7 @@ class GridModel:
             values = self.scorer.on_cells(name, flips)
             probability = self._probability[name]
             true, total = self.scorer.cell_weights(name)
-            g, h, sums = _row_sums(values, true, total, term.row_of, probability)
+            g, h, sums = row_sums(values, true, total, term.row_of, probability)
             slope += g
             bend += h
             spread = probability * (1.0 - probability) * sums
@@ -274,7 +268,7 @@ class GridModel:
         terms = dict(self.terms)
         number = len(self.formulas)
         for name, flips in self.scorer.flips(formula).items():
-            terms[name] = _split(
+            terms[name] = split(
                 terms[name],
                 number,
                 self.scorer.on_cells(name, flips),
@@ -297,15 +291,6 @@ class GridModel:
         return GridModel(self.scorer, self.formulas, weights, self.locked, self.terms)
 
 
-def _reweighted(
-    term: Term, weights: tuple[Floats, Floats], chosen: NDArray[np.bool_]
-) -> Rows:
-    """Return a term's rows with the weight of some cells only."""
-    rows, number = term.row_of[chosen], len(term.rows.counts)
-    true, total = (np.bincount(rows, part[chosen], number) for part in weights)
-    return Rows(term.rows.features, term.rows.counts, true, total)
-
-
 def _bytes(flips: Mapping[str, GridFlips]) -> int:
     return sum(found.values.nbytes + 512 for found in flips.values())
 
@@ -315,59 +300,3 @@ def _encoded(clause: Clause) -> tuple[Signed, ...]:
     if literals is None:
         raise ValueError(f"a candidate has variables only: {clause}")
     return literals
-
-
-def _split(term: Term, number: int, values: Floats, true: Floats, total: Floats) -> Term:
-    """Split a predicate's rows by the flip counts of one more feature."""
-    distinct, rank = _ranked(values)
-    old = len(term.rows.counts)
-    keys = term.row_of * len(distinct) + rank
-    if old * len(distinct) <= max(4 * len(keys), _BLOCK):
-        present = np.zeros(old * len(distinct), bool)
-        present[keys] = True
-        found = np.flatnonzero(present)
-        place = np.cumsum(present) - 1
-        row_of = place[keys]
-    else:
-        found, row_of = np.unique(keys, return_inverse=True)
-        row_of = row_of.reshape(-1)
-    before, value = np.divmod(found, max(len(distinct), 1))
-    rows = Rows(
-        np.append(term.rows.features, number),
-        np.column_stack([term.rows.counts[before], distinct[value]]),
-        np.bincount(row_of, true, len(found)),
-        np.bincount(row_of, total, len(found)),
-    )
-    return Term(rows, row_of)
-
-
-def _ranked(values: Floats) -> tuple[Floats, Numbers]:
-    """Return the distinct values, and the place of each value among them."""
-    if not len(values):
-        return np.empty(0), np.empty(0, np.int64)
-    low = values.min()
-    span = int(values.max() - low) + 1
-    if span > _BLOCK:
-        distinct, rank = np.unique(values, return_inverse=True)
-        return distinct, rank.reshape(-1)
-    shifted = (values - low).astype(np.int64)
-    present = np.zeros(span, bool)
-    present[shifted] = True
-    return low + np.flatnonzero(present), (np.cumsum(present) - 1)[shifted]
-
-
-@njit(cache=True)
-def _row_sums(values, true, total, row_of, probability):  # type: ignore[no-untyped-def]
-    """Return slope and curvature in a new weight, and its counts summed by row."""
-    slope, bend = 0.0, 0.0
-    sums = np.zeros(len(probability))
-    for cell in range(len(values)):
-        value = values[cell]
-        if value != 0.0:
-            row = row_of[cell]
-            chance = probability[row]
-            slope += value * (true[cell] - total[cell] * chance)
-            bend += value * value * total[cell] * chance * (1.0 - chance)
-            sums[row] += total[cell] * value
-    return slope, bend, sums
-

@@ -58,7 +58,7 @@ class Journal:
         try:
             first, *lines = [json.loads(line) for line in whole.splitlines()] or [None]
             matches = isinstance(first, dict) and first.get("identity") == identity
-            self._known = {key: value for key, value in lines} if matches else {}
+            self._known = dict(lines) if matches else {}
         except ValueError as error:
             raise InputError(
                 f"{path} is no journal of a search: {error}", hint="name another file"

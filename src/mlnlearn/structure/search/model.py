@@ -175,7 +175,9 @@ def unit_clauses(schema: Schema) -> Iterator[Atom]:
     for predicate in schema.predicates:
         terms = unit_atom(predicate).terms
         for first, second in repeated_places(predicate):
-            yield Atom(predicate, tuple(t if p != second else terms[first] for p, t in enumerate(terms)))
+            yield Atom(
+                predicate, tuple(t if p != second else terms[first] for p, t in enumerate(terms))
+            )
 
 
 def repeated_places(predicate: Predicate) -> Iterator[tuple[int, int]]:

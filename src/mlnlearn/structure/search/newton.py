@@ -147,7 +147,7 @@ def _derivatives(
 
 
 def _factored(hessian: Floats) -> tuple[Floats, bool]:
-    """Factor a Hessian, with a ridge where features are so alike that rounding makes it singular."""
+    """Factor a Hessian, with a ridge where rounding makes it singular: features may be alike."""
     ridge = 0.0
     while True:
         try:

@@ -49,7 +49,7 @@ class Case:
 
 @lru_cache(maxsize=65536)
 def encode(clause: Clause) -> tuple[Signed, ...] | None:
-    """Number the variables of a clause; None where it has constants or comparisons.
+    """Return a clause with numbered variables; None where it has constants or comparisons.
 
     Examples
     --------

@@ -1,0 +1,149 @@
+"""GSLP: planted clauses are found, runs repeat and resume, settings mean what they say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.structure import is_equivalent, planted, recovered
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Literal, Predicate
+from mlnlearn.logic.clauses import as_clause, clause
+from mlnlearn.logic.schema import Schema
+from mlnlearn.model.mln import MLN
+from mlnlearn.structure.predicate_graph.learn import GSLP
+from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
+
+SMALL = GSLP(max_length=3)
+
+
+class Stopped(Exception):
+    """Raised by a progress report to stop a run."""
+
+
+@pytest.fixture(scope="module")
+def example():
+    return planted(np.random.default_rng(2), (20, 25, 30))[1]
+
+
+def test_planted_clauses_are_found():
+    hits = []
+    for seed in range(10):
+        chosen, databases = planted(np.random.default_rng(seed))
+        hits.append(recovered(SMALL.fit(databases).mln, chosen))
+    assert sum(hits) >= 9
+
+
+def test_equivalence_of_features():
+    p, q = Predicate("p", ("t",)), Predicate("q", ("t",))
+    r = Predicate("r", ("t", "t"))
+    one = clause(p("x"), ~Literal(q("x")))
+    assert is_equivalent(one, clause(~Literal(p("y")), q("y")))
+    assert is_equivalent(one, clause(p("y"), q("y")))
+    assert not is_equivalent(one, clause(p("y"), q("z")))
+    long = clause(p("x"), ~Literal(r("x", "y")), q("y"))
+    assert not is_equivalent(long, clause(p("x"), r("x", "y"), q("y")))
+
+
+def test_runs_repeat_whatever_the_number_of_processes(example):
+    one = SMALL.fit(example)
+    assert SMALL.fit(example).mln == one.mln
+    assert replace(SMALL, jobs=2).fit(example).mln == one.mln
+
+
+@pytest.mark.parametrize("stop_at", [2, 5, 9])
+def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, stop_at):
+    whole = SMALL.fit(example)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == stop_at:
+            raise Stopped
+
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(Stopped):
+        SMALL.fit(example, progress=stop, checkpoint=path)
+    resumed = SMALL.fit(example, checkpoint=path)
+    assert resumed.mln == whole.mln
+    assert resumed.candidates == whole.candidates
+    with pytest.raises(InputError, match="other settings"):
+        replace(SMALL, penalty=0.1).fit(example, checkpoint=path)
+
+
+def test_candidates_are_measured_sorted_and_eliminated(example):
+    result = SMALL.fit(example)
+    measures = [candidate.measure for candidate in result.candidates]
+    assert measures == sorted(measures, reverse=True)
+    clauses = [candidate.clause for candidate in result.candidates]
+    sets = [predicates_in(found) for found in clauses]
+    assert len(set(sets)) == len(sets)
+    pairs = [(a, b) for place, a in enumerate(clauses) for b in clauses[:place]]
+    assert not any(are_related(a, b) for a, b in pairs)
+    loose = replace(SMALL, drop_subclauses=False, drop_same_predicates=False).fit(example)
+    assert set(result.candidates) < set(loose.candidates)
+    assert loose.likelihood >= result.likelihood - 1e-6
+
+
+def test_thresholds_reduce_the_graph(example):
+    full = SMALL.fit(example)
+    high = sorted(full.graph.measures.values())[len(full.graph.edges) // 2]
+    reduced = replace(SMALL, mft=high).fit(example)
+    assert 0 < len(reduced.graph.edges) < len(full.graph.edges)
+    assert min(reduced.graph.measures.values()) > high
+    none = replace(SMALL, nti=10**9).fit(example)
+    assert not none.graph.edges
+    assert len(none.mln.rules) == 6
+
+
+def test_limits_of_clauses_hold(example):
+    result = GSLP(max_length=4, max_same=1, beam=20).fit(example)
+    clauses = [as_clause(rule.formula) for rule in result.mln.rules]
+    assert all(len(found) <= 4 and most_alike(found) == 1 for found in clauses)
+    few = replace(SMALL, max_clauses=50).fit(example)
+    assert few.scored == 50
+    assert replace(SMALL, max_seconds=0.0).fit(example).scored == 0
+
+
+def test_an_initial_network_stays_and_locked_weights_too(example):
+    schema = example[0].schema
+    given = MLN.parse(f"{schema}\n0.3. a(x) v s(x,y)\na(x) ^ b(x) => r(x,x).\n")
+    true_only = [
+        Database.from_facts(
+            schema,
+            {
+                **{p.name: list(db.rows(p.name)) for p in schema.predicates},
+                "r": sorted({*db.rows("r"), *((n, n) for n in db.domains["t"])}),
+            },
+            domains=db.domains,
+        )
+        for db in example
+    ]
+    result = replace(SMALL, initial=given).fit(true_only)
+    kept = {str(rule.formula): rule for rule in result.mln.rules}
+    assert kept["a(x) v s(x,y)"].weight == 0.3
+    assert kept["a(x) v s(x,y)"].locked
+    assert kept["a(x) ^ b(x) => r(x,x)"].hard
+    other = MLN.parse("zebra(t)")
+    with pytest.raises(InputError, match="other predicates"):
+        replace(SMALL, initial=other).fit(example)
+
+
+def test_exclusive_values_are_learned_with_the_engine():
+    schema = Schema.of("colour(t,c!)", "red(t)")
+    names = [f"T{i}" for i in range(12)]
+    facts = {
+        "colour": [(n, "Red" if i < 6 else "Blue") for i, n in enumerate(names)],
+        "red": [(n,) for n in names[:6]],
+    }
+    result = SMALL.fit([Database.from_facts(schema, facts)])
+    assert result.mln.schema.functional == {"colour": (1,)}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_length": 1}, {"max_same": 0}, {"sigma": 0.0}, {"penalty": -1.0}, {"jobs": 0}]
+)
+def test_bad_settings_are_refused(wrong):
+    with pytest.raises(InputError):
+        GSLP(**wrong)
