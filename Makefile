@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/mlnlearn demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)
 	$(BIN)/ruff check .

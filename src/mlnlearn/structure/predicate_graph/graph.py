@@ -30,7 +30,7 @@ class PredicateGraph:
     >>> advised = Predicate("AdvisedBy", ("person", "person"))
     >>> graph = PredicateGraph.of([advised, Predicate("Professor", ("person",))])
     >>> len(graph.nodes), len(graph.edges)
-    (4, 29)
+    (4, 27)
     """
 
     nodes: tuple[Node, ...]

@@ -21,7 +21,7 @@ def canonical_key(literals: Iterable[LiteralKey]) -> ClauseKey:
     >>> canonical_key([(0, 7, 3), (1, 3)]) == canonical_key([(1, 5), (0, 2, 5)])
     True
     >>> canonical_key([(0, 7, 3), (1, 3)])
-    ((0, 1, 0), (1, 0))
+    ((0, 0, 1), (1, 1))
     """
     given = tuple(set(literals))
     ranks = {term: 0 for literal in given for term in literal[1:]}
