@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, expand_ranges
+from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, times
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.kernels import find_groups, sum_by_example
 from mlnlearn.model.boosted.world import Pattern, World
@@ -58,6 +59,8 @@ class Bindings:
         Number of examples; those without a row have no grounding.
     flip
         An atom of each example that is true, or false, against the data.
+    times
+        How many groundings each row stands for; None for one each.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Bindings:
     columns: Codes
     size: int
     flip: Flip | None = None
+    times: Ints | None = None
 
     @classmethod
     def of(cls, world: World, examples: Codes, flip: Flip | None = None) -> Bindings:
@@ -95,18 +99,40 @@ class Bindings:
     def where(self, rows: Mask | Ints) -> Bindings:
         """Return some of the rows."""
         columns = np.ascontiguousarray(self.columns[:, rows])
-        return Bindings(self.world, self.example[rows], columns, self.size, self.flip)
+        many = None if self.times is None else self.times[rows]
+        return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
 
     def of_examples(self, inside: Mask) -> Bindings:
         """Return the rows of some examples."""
         return self.where(inside[self.example])
 
     def totals(self) -> Ints:
-        """Return each example's number of rows."""
-        return np.bincount(self.example, minlength=self.size).astype(np.int64)
+        """Return each example's number of groundings."""
+        many = np.ones(len(self), np.int64) if self.times is None else self.times
+        totals: Ints = sum_by_example(self.example, many, self.size)
+        return totals
+
+    def merged(self, needed: Collection[int]) -> Bindings:
+        """Return the table with rows made one that differ in variables not needed any more.
+
+        The variables keep their numbers; those not needed have the value 0.
+        """
+        kept = [0, *(number + 1 for number in sorted(needed) if number < self.variables)]
+        columns = [self.example, *self.columns[kept]]
+        keys = pack(columns, [int(column.max(initial=0)) + 1 for column in columns])
+        if keys is None:
+            return self
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        if len(first) == len(self):
+            return self
+        many = np.ones(len(self), np.int64) if self.times is None else self.times
+        merged = np.zeros((len(self.columns), len(first)), np.int32)
+        merged[kept] = self.columns[np.ix_(kept, first)]
+        sums: Ints = sum_by_example(group.astype(np.int32), many, len(first))
+        return Bindings(self.world, self.example[first], merged, self.size, self.flip, sums)
 
     def count(self, pattern: Pattern) -> Ints:
-        """Return, for each example, how many rows a join with the pattern would have."""
+        """Return, for each example, how many groundings a join with the pattern would have."""
         if _has_repeats(pattern, self.variables):
             return self.join(pattern).totals()
         lengths = self._ranges(pattern)[1]
@@ -115,6 +141,8 @@ class Bindings:
             touched = self.meets_flip(pattern)
             known = flip.known[self.example]
             lengths = lengths + (touched * flip.value) - (touched & known)
+        if self.times is not None:
+            lengths = times(lengths, self.times)
         counts: Ints = sum_by_example(self.example, lengths, self.size)
         return counts
 
@@ -138,7 +166,12 @@ class Bindings:
             rows, facts = rows[order], facts[:, order]
         new = [facts[place + 1] for place in _new_places(pattern, self.variables)]
         columns = np.stack([*self.columns[:, rows], *new])
-        return Bindings(self.world, self.example[rows], columns, self.size, self.flip)
+        many = None if self.times is None else self.times[rows]
+        return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
+
+    def joined_rows(self, pattern: Pattern) -> int:
+        """Return how many rows a join with the pattern makes, about (a flip may add or drop some)."""
+        return int(self._ranges(pattern)[1].sum())
 
     def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Ints]:
         """Return where each row's facts start and how many there are, and the facts' order."""

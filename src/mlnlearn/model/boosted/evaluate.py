@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Step
-from mlnlearn.model.boosted.world import World
+from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Split, Step
+from mlnlearn.model.boosted.world import Pattern, World
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class _Evaluation:
     def step(self, step: Step) -> Floats:
         if isinstance(step, ClauseList):
             for clause in step.clauses:
-                counts = self._counts(self.table, clause.body)[0]
+                counts = self._counts(self.table, clause.body, frozenset())[0]
                 self._add(np.flatnonzero(counts), counts, clause.weight)
         else:
             everyone = np.ones(self.table.size, np.bool_)
@@ -92,27 +92,39 @@ class _Evaluation:
         if isinstance(node, Leaf):
             self._add(np.flatnonzero(inside), counts, node.value)
             return
-        tested, almost = self._counts(table, node.test)
+        later = _used(node.yes)
+        tested, almost = self._counts(table, node.test, later)
         holds = tested > 0
-        if isinstance(node.yes, Leaf):
-            self._node(node.yes, table, holds, tested)
-        else:
-            self._check(tested)
-            deeper = almost.of_examples(holds).join(node.test[-1])
-            self._node(node.yes, deeper, holds, tested)
+        deeper = table
+        if isinstance(node.yes, Split):
+            deeper = self._joined(almost.of_examples(holds), node.test[-1], later)
+        self._node(node.yes, deeper, holds, tested)
         rest = inside & ~holds
         smaller = table if isinstance(node.no, Leaf) else table.of_examples(rest)
         self._node(node.no, smaller, rest, counts)
 
-    def _counts(self, table: Bindings, body: Body) -> tuple[Ints, Bindings]:
-        """Return each example's groundings, and the table joined with all patterns but the last."""
+    def _counts(self, table: Bindings, body: Body, later: frozenset[int]) -> tuple[Ints, Bindings]:
+        """Return each example's groundings, and the table joined with all patterns but the last.
+
+        Variables that neither the rest of the body nor `later` tests use are dropped on the way.
+        """
         if not body:
             return table.totals(), table
-        for pattern in body[:-1]:
-            self._check(table.count(pattern))
-            table = table.join(pattern)
+        for number, pattern in enumerate(body[:-1], 1):
+            rest = (variable for other in body[number:] for variable in other.variables)
+            table = self._joined(table, pattern, later.union(rest))
         return table.count(body[-1]), table
 
-    def _check(self, counts: Ints) -> None:
-        if self.limit is not None and int(counts.sum()) > self.limit:
+    def _joined(self, table: Bindings, pattern: Pattern, needed: frozenset[int]) -> Bindings:
+        if self.limit is not None and table.joined_rows(pattern) > self.limit:
             raise _TooManyRowsError
+        joined = table.join(pattern)
+        return joined.merged(needed) if len(joined) > 2 * joined.size else joined
+
+
+def _used(node: Node) -> frozenset[int]:
+    """Return the variables that the tests below a node use."""
+    if isinstance(node, Leaf):
+        return frozenset()
+    here = frozenset(variable for pattern in node.test for variable in pattern.variables)
+    return here | _used(node.yes) | _used(node.no)
