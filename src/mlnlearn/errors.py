@@ -61,7 +61,7 @@ class InputError(MlnError):
     """Something is wrong with a file, table or value that the user gave."""
 
 
-class InputErrors(InputError):
+class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
     """All problems of one input, collected so that they can be mended in one go.
 
     Examples

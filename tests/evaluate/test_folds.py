@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from learners import SCHEMA, people
 
+from learners import SCHEMA, people
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.folds import (

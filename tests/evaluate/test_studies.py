@@ -1,9 +1,9 @@
 """The machinery of the studies: options in, a page out."""
 
 import pytest
-from studies.common import Study, comparison_table, machine, markdown_table, run, show_progress
 
 from mlnlearn.evaluate.results import FoldResult, Results
+from studies.common import Study, comparison_table, machine, markdown_table, run, show_progress
 
 STUDY = Study("toy_table1", "Toy: table 1", "Ours and theirs.", {"trees": 20, "depth": "2|3"}, 3)
 

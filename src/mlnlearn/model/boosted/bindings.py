@@ -127,7 +127,7 @@ class Bindings:
             return self
         many = np.ones(len(self), np.int64) if self.times is None else self.times
         merged = np.zeros((len(self.columns), len(first)), np.int32)
-        merged[kept] = self.columns[np.ix_(kept, first)]
+        merged[kept] = self.columns[kept][:, first]
         sums: Ints = sum_by_example(group.astype(np.int32), many, len(first))
         return Bindings(self.world, self.example[first], merged, self.size, self.flip, sums)
 
@@ -170,7 +170,7 @@ class Bindings:
         return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
 
     def joined_rows(self, pattern: Pattern) -> int:
-        """Return how many rows a join with the pattern makes, about (a flip may add or drop some)."""
+        """Return how many rows a join with the pattern makes, flips aside."""
         return int(self._ranges(pattern)[1].sum())
 
     def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Ints]:
