@@ -308,11 +308,16 @@ def test_duck_stops_at_an_interrupt_and_goes_on_afterwards(duck_engine, monkeypa
     endless = "SELECT sum(a.range) FROM range(1e9::BIGINT) a, range(1e9::BIGINT) b"
     with monkeypatch.context() as patch:
         patch.setattr(engine, "sql", lambda query: endless)
+        # where tests run in worker processes, these may be deaf to the signal
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            engine.table(Query((schema["p"]("x"),)))
-        timer.join()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                engine.table(Query((schema["p"]("x"),)))
+        finally:
+            timer.join()
+            signal.signal(signal.SIGINT, before)
     assert engine.table(Query((schema["p"]("x"),))).counts.tolist() == [3]
 
 
