@@ -211,7 +211,10 @@ class _Worker:
         self.method[numbers] = method
         starts = part.network.unary_starts[:-1]
         r_hat = np.fmax.reduceat(result.r_hat, starts)
-        size = np.fmin.reduceat(result.effective_sample_size, starts)
+        # a value that no or every sample had says nothing about mixing
+        varied = (result.marginals > 0.0) & (result.marginals < 1.0)
+        sizes = np.where(varied, result.effective_sample_size, float(result.samples))
+        size = np.fmin.reduceat(sizes, starts)
         label = self.found.label[part.variables]
         worst = np.ones(len(self.found))
         least = np.full(len(self.found), np.inf)

@@ -11,7 +11,13 @@ from mlnlearn.model.boosted.world import EQUALS, Pattern, World
 from mlnlearn.structure.boosting.clauses import ClauseSettings, canonical, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
-from mlnlearn.structure.boosting.scoring import Regression, clause_gains, split_gains, sums_of
+from mlnlearn.structure.boosting.scoring import (
+    Regression,
+    clause_gains,
+    clause_sums_of,
+    split_gains,
+    sums_of,
+)
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 from structure.boosting.boosting_reference import Reference, as_arrays, small_world
 
@@ -31,7 +37,7 @@ def setting(seed, existential, target="goal", bodies=BODIES):
 
 
 @pytest.mark.parametrize("existential", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_counts_and_errors_of_all_candidates(seed, existential):
     rng, reference, features, gradient, weight = setting(seed, existential)
     body = ()
@@ -50,7 +56,7 @@ def check_candidates(rng, reference, features, body, gradient, weight, existenti
     members = np.flatnonzero(inside).tolist()
     total = regression.moments[2]
     for block in features.blocks(body):
-        sums = sums_of(block, regression)
+        sums, alone = sums_of(block, regression), clause_sums_of(block, regression)
         tested = rng.permutation(block.size)[:12].tolist()
         for number in tested:
             test = block.test(number)
@@ -62,9 +68,9 @@ def check_candidates(rng, reference, features, body, gradient, weight, existenti
             assert total - split_gains(sums)[number] == pytest.approx(error, abs=1e-9)
             assert sums.examples[number] == yes
             clause, best, _ = reference.clause_error(body + test, members, gradient, weight)
-            assert total - clause_gains(sums)[number] == pytest.approx(clause, abs=1e-9)
-            if sums.square[number]:
-                assert sums.moment[number] / sums.square[number] == pytest.approx(best)
+            assert total - clause_gains(alone)[number] == pytest.approx(clause, abs=1e-9)
+            if alone.square[number]:
+                assert alone.moment[number] / alone.square[number] == pytest.approx(best)
 
 
 def test_single_candidates_are_all_there():

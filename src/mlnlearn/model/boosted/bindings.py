@@ -27,20 +27,20 @@ class Flip:
     columns
         The atoms: a row of databases, then one of each argument's objects.
     value
-        Their truth value.
+        Their truth values.
     known
         Which of them are true in the data.
     """
 
     predicate: Predicate
     columns: Codes
-    value: bool
+    value: Mask
     known: Mask
 
     def part(self, chosen: slice) -> Flip:
         """Return the flips of some of the examples."""
         columns = np.ascontiguousarray(self.columns[:, chosen])
-        return Flip(self.predicate, columns, self.value, self.known[chosen])
+        return Flip(self.predicate, columns, self.value[chosen], self.known[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,13 +122,16 @@ class Bindings:
         keys = pack(columns, [int(column.max(initial=0)) + 1 for column in columns])
         if keys is None:
             return self
-        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        if len(first) == len(self):
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        if len(starts) == len(self):
             return self
         many = np.ones(len(self), np.int64) if self.times is None else self.times
+        first = order[starts]
         merged = np.zeros((len(self.columns), len(first)), np.int32)
         merged[kept] = self.columns[kept][:, first]
-        sums: Ints = sum_by_example(group.astype(np.int32), many, len(first))
+        sums: Ints = np.add.reduceat(many[order], starts)
         return Bindings(self.world, self.example[first], merged, self.size, self.flip, sums)
 
     def count(self, pattern: Pattern) -> Ints:
@@ -139,8 +142,8 @@ class Bindings:
         flip = self._flip_of(pattern)
         if flip is not None:
             touched = self.meets_flip(pattern)
-            known = flip.known[self.example]
-            lengths = lengths + (touched * flip.value) - (touched & known)
+            value, known = flip.value[self.example], flip.known[self.example]
+            lengths = lengths + (touched & value) - (touched & known)
         if self.times is not None:
             lengths = times(lengths, self.times)
         counts: Ints = sum_by_example(self.example, lengths, self.size)
@@ -157,9 +160,9 @@ class Bindings:
         if flip is not None:
             keep &= (facts != flip.columns[:, self.example[rows]]).any(axis=0)
         rows, facts = rows[keep], facts[:, keep]
-        if flip is not None and flip.value:
+        if flip is not None:
             # the flipped atom takes part once, whatever the data say of it
-            extra = np.flatnonzero(self.meets_flip(pattern))
+            extra = np.flatnonzero(self.meets_flip(pattern) & flip.value[self.example])
             rows = np.concatenate([rows, extra])
             facts = np.concatenate([facts, flip.columns[:, self.example[extra]]], axis=1)
             order = np.argsort(rows, kind="stable")

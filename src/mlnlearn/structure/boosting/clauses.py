@@ -17,8 +17,8 @@ from mlnlearn.structure.boosting.scoring import (
     Mask,
     Regression,
     clause_gains,
+    clause_sums_of,
     gain,
-    sums_of,
 )
 
 _SMALLEST_GAIN = 1e-9
@@ -142,7 +142,7 @@ def _children(
     """Yield the best extensions that are no worse than their parent, as many as the beam holds."""
     found = []
     for block in features.blocks(parent.body, len(parent.body) + 2 <= settings.length):
-        sums = sums_of(block, regression)
+        sums = clause_sums_of(block, regression)
         gains = clause_gains(sums)
         good = np.flatnonzero((sums.examples >= settings.min_examples) & (gains >= parent.gain))
         order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]

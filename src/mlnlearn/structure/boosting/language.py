@@ -7,18 +7,14 @@ constants, any of these constants. Users who have modes can give them instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from mlnlearn.errors import InputError, InputErrors
-from mlnlearn.logic.atoms import Predicate
-from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import Body
 from mlnlearn.model.boosted.world import Pattern, World, equality
+from mlnlearn.structure.boosting.modes import Mode, read_modes
 
-_MODE = re.compile(r"\s*([A-Za-z_][\w\-']*)\s*(?:\(([^()]*)\))?\s*\.?\s*\Z")
 _OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
 
 
@@ -63,46 +59,6 @@ class Plan:
 
     single: tuple[Template, ...]
     pairs: tuple[tuple[Template, tuple[Template, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """How the arguments of a predicate may be filled: one of ``+``, ``-``, ``#`` a place.
-
-    ``+`` takes a variable of the path, ``-`` such a variable or a new one, ``#`` a constant.
-
-    Examples
-    --------
-    >>> schema = Schema.of("inPhase(person,phase)")
-    >>> Mode.parse("inPhase(+person,#phase)", schema).signs
-    '+#'
-    """
-
-    predicate: Predicate
-    signs: str
-
-    @classmethod
-    def parse(cls, text: str, schema: Schema) -> Mode:
-        """Read a mode such as ``"publication(-title,+person)"``; the types may be left out."""
-        found = _MODE.match(text.removeprefix("mode:"))
-        if not found or found[1] not in schema:
-            known = ", ".join(predicate.name for predicate in schema.predicates)
-            raise InputError(f"{text!r} is no mode of a known predicate; declared are: {known}")
-        predicate = schema[found[1]]
-        places = [part.strip() for part in (found[2] or "").split(",") if part.strip()]
-        if len(places) != predicate.arity:
-            raise InputError(f"mode {text!r}: {predicate} has {predicate.arity} arguments")
-        for part, kind in zip(places, predicate.types, strict=True):
-            if part[0] not in "+-#" or part[1:] not in ("", kind):
-                raise InputError(
-                    f"mode {text!r}: found {part!r}, expected one of +{kind}, -{kind}, #{kind}"
-                )
-        signs = "".join(part[0] for part in places)
-        if signs.count("#") > 1:
-            raise InputError(
-                f"mode {text!r}: a literal takes one constant", hint="write - for all # but one"
-            )
-        return cls(predicate, signs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +167,7 @@ def language_of(
     Examples
     --------
     >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("happy(person)", "mood(person,colour)")
     >>> facts = {"mood": [(f"P{i}", "Red") for i in range(30)]}
     >>> world = World([Database.from_facts(schema, facts)])
@@ -223,7 +180,7 @@ def language_of(
     allowed = [name for name in bodies if name != target]
     counted = tuple(kind for kind in schema.types if _is_value(world, kind, most_constants))
     if modes:
-        return Language(_given_modes(modes, schema, target), counted, heads, lookahead)
+        return Language(read_modes(modes, schema, target), counted, heads, lookahead)
     derived = []
     for name in allowed:
         predicate = schema[name]
@@ -246,23 +203,12 @@ def _is_value(world: World, kind: str, most: int) -> bool:
     return distinct * distinct <= others
 
 
-def _given_modes(modes: Sequence[str], schema: Schema, target: str) -> tuple[Mode, ...]:
-    parsed, problems = [], []
-    for text in modes:
-        try:
-            parsed.append(Mode.parse(text, schema))
-        except InputError as problem:
-            problems.append(problem)
-    if problems:
-        raise InputErrors(problems)
-    return tuple(mode for mode in parsed if mode.predicate.name != target)
-
-
 def new_types(pattern: Pattern, bound: int) -> tuple[str, ...]:
     """Return the types of a pattern's new variables, in the order of their numbers.
 
     Examples
     --------
+    >>> from mlnlearn.logic.atoms import Predicate
     >>> new_types(Pattern(Predicate("publication", ("title", "person")), (2, 0)), 2)
     ('title',)
     """
@@ -279,6 +225,7 @@ def repeats(body: Body, template: Template, bound: int) -> bool:
 
     Examples
     --------
+    >>> from mlnlearn.logic.atoms import Predicate
     >>> wrote = Predicate("publication", ("title", "person"))
     >>> repeats((Pattern(wrote, (2, 0)),), Template(Pattern(wrote, (3, 0)), None, 1), 3)
     True
@@ -338,6 +285,7 @@ def renamed(body: Body, bound: int) -> Body:
 
     Examples
     --------
+    >>> from mlnlearn.logic.atoms import Predicate
     >>> wrote = Predicate("publication", ("title", "person"))
     >>> renamed((Pattern(wrote, (5, 0)),), 2)[0].terms
     (2, 0)

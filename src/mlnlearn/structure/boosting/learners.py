@@ -87,7 +87,7 @@ class _Boosted:
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
         run = self._prepare(given, examples)
-        saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), self, given)
+        saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), self, run)
         if saved is not None:
             run.replay(saved.read())
         while not run.finished:
@@ -198,7 +198,7 @@ class BoostedMLN(_Boosted):
     >>> for rule, weight in learner.fit(areas).rules():
     ...     print(f"{weight:.2f} {rule}")
     -5.63 advisedBy(p1,p2)
-    0.35 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
+    0.32 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
     """
 
     representation: str = "trees"
@@ -239,13 +239,13 @@ class BoostedRDN(_Boosted):
 class _Checkpoint:
     """The steps of a run in a file, with a mark of the settings and data they belong to."""
 
-    def __init__(self, path: Path, learner: _Boosted, databases: Sequence[Database]) -> None:
+    def __init__(self, path: Path, learner: _Boosted, run: Boosting) -> None:
         self.path = path
-        self.schema = databases[0].schema
+        self.schema = run.world.schema
         self.mark = {
             "learner": type(learner).__name__,
             "settings": json.loads(json.dumps(asdict(learner), default=str)),
-            "data": _fingerprint(databases),
+            "data": _fingerprint(run),
         }
 
     def read(self) -> list[list[Step]]:
@@ -270,12 +270,16 @@ class _Checkpoint:
         write_atomically(self.path, to_json({"run": self.mark, "targets": targets}))
 
 
-def _fingerprint(databases: Sequence[Database]) -> str:
+def _fingerprint(run: Boosting) -> str:
+    """Return a mark of the facts and examples that a run learns from."""
     digest = hashlib.sha256()
-    for database in databases:
+    for database in run.world.databases:
         digest.update(str(database.schema).encode())
         for kind in database.schema.types:
             digest.update(f"{kind} {database.size(kind)} ".encode())
         for predicate in database.schema.predicates:
             digest.update(database.facts(predicate.name).tobytes())
+    for state in run.targets:
+        for array in (state.pool.rows, state.pool.labels, state.pool.weight):
+            digest.update(array.tobytes())
     return digest.hexdigest()

@@ -99,6 +99,15 @@ def gain(moment: float, square: float) -> float:
     return moment * moment / square if square > 0 else 0.0
 
 
+def clause_sums_of(block: Block, regression: Regression) -> Sums:
+    """Sum over the examples, for every candidate of a block, what a clause without a rest needs."""
+    if regression.existential:
+        return sums_of(block, regression)
+    arrays = block.candidate, block.example, block.count, block.size
+    moment, square, examples = _clause_sums(*arrays, regression.columns).T
+    return Sums(moment, square, np.zeros_like(moment), np.zeros_like(moment), examples)
+
+
 def sums_of(block: Block, regression: Regression) -> Sums:
     """Sum over the node's examples, for every candidate of a block."""
     total, mass, _ = regression.moments
@@ -149,6 +158,19 @@ def _counting_sums(candidate, example, count, size, columns):  # type: ignore[no
             sums[what, 2] += 1.0
             sums[what, 3] += columns[who, 3]
             sums[what, 4] += columns[who, 4]
+    return sums
+
+
+@njit(cache=True)
+def _clause_sums(candidate, example, count, size, columns):  # type: ignore[no-untyped-def]
+    sums = np.zeros((size, 3))
+    for entry in range(len(candidate)):
+        who, what = example[entry], candidate[entry]
+        if columns[who, 2] != 0.0:
+            many = np.float64(count[entry])
+            sums[what, 0] += many * columns[who, 0]
+            sums[what, 1] += many * many * columns[who, 1]
+            sums[what, 2] += 1.0
     return sums
 
 
