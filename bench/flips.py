@@ -2,8 +2,8 @@
 
 On UW-CSE and Cora all types may connect literals. In the large university literals connect through
 people, courses and titles: a connection through one of a few values, such as a quarter, relates
-everything to everything, and the engine refuses what does not fit its memory limit. How many clauses
-it refused on the way to twenty is reported.
+everything to everything, and the engine refuses what does not fit its memory limit. How many
+clauses it refused on the way to twenty is reported.
 """
 
 from __future__ import annotations
