@@ -53,7 +53,7 @@ def smoking_probabilities(cancer_open):
 
 
 @pytest.mark.parametrize("cancer_open", [False, True])
-@pytest.mark.parametrize("method", ["auto", "exact", "gibbs"])
+@pytest.mark.parametrize("method", ["auto", "exact", "gibbs", "mcsat"])
 def test_smokers_of_ten_people_equal_enumeration(method, cancer_open):
     opened = ["cancer"] if cancer_open else []
     answers = query(
@@ -63,16 +63,6 @@ def test_smokers_of_ten_people_equal_enumeration(method, cancer_open):
         found = answers[f"smokes({name})"]
         assert abs(found.probability - truth) <= 4 * found.standard_error + 1e-9
         assert found.standard_error < 0.01
-
-
-def test_smokers_by_mcsat_are_near_enumeration():
-    # Worlds where everybody smokes are rare and far from the others, so a short run's standard
-    # error says little; the fault this guards against is an answer of 0.42.
-    answers = query(
-        SMOKERS, smokers_database(), "smokes", method="mcsat", open=["cancer"], samples=1000, seed=0
-    )
-    for name, truth in zip(("P0", "P1"), smoking_probabilities(True), strict=True):
-        assert answers[f"smokes({name})"].probability == pytest.approx(truth, abs=0.1)
 
 
 def test_the_published_value_for_smokers_has_cancer_open():

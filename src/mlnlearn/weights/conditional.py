@@ -183,7 +183,7 @@ def learn_conditional(
         seed=seed,
     )
     return LearnedWeights(
-        full.with_weights(climbed.weights), float("nan"), float("nan"), climbed.iterations, True
+        full.with_weights(climbed.weights), float("nan"), float("nan"), climbed.iterations, False
     )
 
 
