@@ -291,7 +291,7 @@ def test_all_bad_settings_are_named_at_once(folder, program):
         ("--learner gslp --out m", "--db: name one or more databases"),
         ("--learner gslp --tables few --out m", "--tables: gslp learns from databases"),
         ("--learner lsl --db few1.db --checkpoint c --out m", "lsl keeps no intermediate results"),
-        ("--learner mbn --db few1.db --out m", "mbn learns from tables"),
+        ("--learner mbn --db few1.db --tables few --out m", "not both"),
         ("--learner mbn --tables nothing --out m", "nothing"),
         ("--learner rdn-b --db few1.db --target nobody --out m", "no such predicate 'nobody'"),
         ("--learner rdn-b --db few1.db --target student --set steps=-1 --out m", "not be negative"),

@@ -306,7 +306,9 @@ BAD_MAPPINGS = {
     'person.kind = "thing"': (
         "[person] kind: expected one of entity, relationship, skip, found 'thing'"
     ),
-    "person.typ = 1": "[person] typ: no such setting; there are: kind, type, predicate, columns",
+    "person.typ = 1": (
+        "[person] typ: no such setting; there are: kind, type, predicate, time, until, columns"
+    ),
     'person.type = "a b"': ("[person] type: expected a name of letters, digits and _, found 'a b'"),
     "person.columns.age.cuts = [2, 1]": (
         "[person] columns.age.cuts: expected rising numbers, found [2, 1]"

@@ -8,6 +8,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.folds import (
     entity_folds,
+    group_folds,
     leave_group_out,
     leave_one_out,
     restricted_to,
@@ -146,3 +147,49 @@ def test_time_is_cut():
         time_folds(database, "item", [1])
     with pytest.raises(InputError, match="no type 'day'"):
         time_folds(database, "day", [1])
+
+
+DATED = Schema.of("made(item,year!)", "next(item,item)", "kind(item,sort)")
+DATED_FACTS = {
+    "made": [("A", "1999"), ("B", "2000"), ("C", "2001")],
+    "next": [("A", "B"), ("B", "C"), ("D", "A"), ("D", "C")],
+    "kind": [("A", "Big"), ("B", "Big"), ("C", "Small")],
+}
+
+
+def test_entities_belong_to_their_times():
+    database = Database.from_facts(DATED, DATED_FACTS)
+    [fold] = time_folds(database, "made", [2000])
+    # D has no time, so it is always there
+    assert set(fold.train[0].domains["item"]) == {"A", "B", "D"}
+    assert set(fold.test[0].domains["item"]) == {"C", "D"}
+    assert set(fold.train[0].rows("next")) == {("A", "B"), ("D", "A")}
+    assert set(fold.test[0].rows("next")) == {("D", "C")}
+    assert fold.name == "made > 2000"
+
+
+def test_groups_of_entities():
+    database = Database.from_facts(DATED, DATED_FACTS)
+    big, small = group_folds(database, "kind")
+    assert (big.name, small.name) == ("Big", "Small")
+    assert set(big.test[0].domains["item"]) == {"A", "B", "D"}
+    assert set(big.train[0].domains["item"]) == {"C", "D"}
+    assert set(big.test[0].rows("next")) == {("A", "B"), ("D", "A")}
+    assert true_facts(small.test[0])["made"] == {("C", "2001")}
+    assert small.train[0].domains["year"] == database.domains["year"]
+
+
+def test_impossible_groups_are_refused():
+    twice = Database.from_facts(
+        Schema.of("kind(item,sort)", "red(item)"), {"kind": [("A", "Big"), ("A", "Small")]}
+    )
+    for predicate, message in [
+        ("kind", "gives some item more than one sort"),
+        ("red", "has 1 arguments"),
+        ("blue", "no such predicate"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            group_folds(twice, predicate)
+    alike = Database.from_facts(DATED, {"kind": [("A", "Big"), ("B", "Big")]})
+    with pytest.raises(InputError, match="makes 1 groups"):
+        group_folds(alike, "kind")

@@ -1,9 +1,26 @@
 """The machinery of the studies: options in, a page out."""
 
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from mlnlearn.evaluate.metrics import scores
 from mlnlearn.evaluate.results import FoldResult, Results
-from studies.common import Study, comparison_table, machine, markdown_table, run, show_progress
+from studies.__main__ import all_studies, fitting, listing, run_studies
+from studies.common import (
+    Options,
+    Study,
+    comparison_table,
+    machine,
+    markdown_table,
+    run,
+    run_tasks,
+    show_progress,
+)
+from studies.khot2011 import scores_of
 
 STUDY = Study("toy_table1", "Toy: table 1", "Ours and theirs.", {"trees": 20, "depth": "2|3"}, 3)
 
@@ -69,3 +86,109 @@ def test_ragged_tables_are_refused():
 def test_progress_goes_to_the_terminal(capsys):
     show_progress("UW-CSE")(2, 5)
     assert capsys.readouterr().err == "UW-CSE: 2 of 5\n"
+
+
+@dataclass(frozen=True)
+class Square:
+    number: int
+    log: str
+
+
+def square(task):
+    with Path(task.log).open("a") as log:
+        log.write(f"{task.number}\n")
+    if task.number < 0:
+        raise KeyboardInterrupt
+    return {"square": task.number**2}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_study_goes_on_from_its_cache(tmp_path, jobs):
+    log = tmp_path / "log"
+    options = Options(seeds=1, jobs=jobs, cache=tmp_path / "cache")
+    first = [Square(number, str(log)) for number in (2, 3)]
+    assert run_tasks(square, first, options, "squares") == [{"square": 4}, {"square": 9}]
+    again = run_tasks(square, [*first, Square(5, str(log))], options, "squares")
+    assert again == [{"square": 4}, {"square": 9}, {"square": 25}]
+    assert sorted(log.read_text().split()) == ["2", "3", "5"]
+
+
+def test_without_a_cache_everything_is_done_again(tmp_path):
+    log = tmp_path / "log"
+    for _ in range(2):
+        run_tasks(square, [Square(2, str(log))], Options(seeds=1), "squares")
+    assert log.read_text().split() == ["2", "2"]
+
+
+def test_an_interrupt_ends_with_its_own_code_and_no_page(tmp_path, capsys):
+    def sections(options):
+        tasks = [Square(2, str(tmp_path / "log")), Square(-1, str(tmp_path / "log"))]
+        run_tasks(square, tasks, options, "squares")
+        yield "never"
+
+    arguments = ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")]
+    with pytest.raises(SystemExit, match="130"):
+        run(STUDY, sections, arguments)
+    assert f"finished tasks: kept in {tmp_path / 'cache'}" in capsys.readouterr().err
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_shifted_scores_are_those_of_a_world_with_two_negatives_to_a_positive():
+    rng = np.random.default_rng(0)
+    labels = np.arange(1000) < 10
+    log_odds = rng.normal(np.where(labels, -2.0, -6.0))
+    shift = np.log(990 / 20)
+    found = scores_of(labels, log_odds, shift, [1, 2])
+    odds = np.exp(log_odds) * 990 / 20
+    chances = odds / (1 + odds)
+    weights = np.where(labels, 1.0, 20 / 990)
+    expected = scores(labels, chances, weights, metrics=["cll"])["cll"]
+    assert found["2x shifted"]["cll"] == pytest.approx(expected, abs=0.05)
+    assert found["2x"]["cll"] < found["2x shifted"]["cll"]
+    assert found["2x"]["auc_pr"] == found["2x shifted"]["auc_pr"]
+
+
+def test_studies_are_found_and_chosen_by_time():
+    found = all_studies()
+    assert {"cora_resolution", "gslp_tables", "laj_tables", "lsl_tables"} <= set(found)
+    assert all(study.name == name for name, study in found.items())
+    toys = {
+        name: Study(name, name, "", minutes=minutes)
+        for name, minutes in (("long", 50.0), ("short", 5.0), ("middle", 30.0), ("who knows", inf))
+    }
+    assert fitting(toys, 60.0) == ["short", "middle"]
+    assert fitting(toys, 4.0) == []
+    lines = listing(toys, 60.0).splitlines()
+    assert [line.split("  ")[0].strip() for line in lines if " out " in line] == [
+        "long",
+        "who knows",
+    ]
+    assert lines[-1] == "2 of 4 fit into 60 min: 35 min."
+
+
+@pytest.fixture
+def toy_studies(tmp_path, monkeypatch):
+    """Three studies that write what they were told; the second fails at first."""
+    package = tmp_path / "studies"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("one", "two", "three"):
+        (package / f"{name}.py").write_text(
+            "import pathlib, sys\n"
+            "out, cache = sys.argv[4], sys.argv[6]\n"
+            f"mark = pathlib.Path(out) / '{name}.txt'\n"
+            "mark.write_text(mark.read_text() + 'x' if mark.exists() else 'x')\n"
+            f"sys.exit({name == 'two'} and mark.read_text() == 'x')\n"
+        )
+    monkeypatch.setattr("studies.__main__.HERE", package)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def test_a_failure_stops_no_other_study_and_a_second_run_goes_on(toy_studies):
+    names, out, cache = ["one", "two", "three"], toy_studies / "out", toy_studies / "cache"
+    assert run_studies(names, 1, out, cache) == ["two"]
+    assert run_studies(names, 1, out, cache) == []
+    runs = {name: (out / f"{name}.txt").read_text() for name in names}
+    assert runs == {"one": "x", "two": "xx", "three": "x"}

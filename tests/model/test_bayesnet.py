@@ -56,6 +56,18 @@ def test_joints_are_those_of_enumeration():
         assert found.sum() == pytest.approx(1.0)
 
 
+def test_what_is_given_restricts_the_joint():
+    net = random_net(1)
+    whole = brute_joint(net, [0, 1, 2, 3])
+    found = net.joint(["genre(i)", "age(u)"], {"score(u,i)": "2", "rated(u,i)": "T"})
+    part = whole[:, :, 1, 2].T
+    assert found == pytest.approx(part / part.sum())
+    with pytest.raises(InputError, match="probability 0"):
+        net.joint(["age(u)"], {"score(u,i)": "2", "rated(u,i)": "F"})
+    with pytest.raises(InputError, match="both asked for and given"):
+        net.joint(["age(u)"], {"age(u)": "old"})
+
+
 def test_probabilities_are_smoothed_counts():
     net = random_net()
     table = net.tables[2]

@@ -1,5 +1,7 @@
 """Boosted models against the definition: log-odds are differences of world weights."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,15 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted import BoostedModel, GibbsSettings
 from mlnlearn.model.boosted import evaluate as evaluation
 from mlnlearn.model.boosted.evaluate import step_values
-from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
+from mlnlearn.model.boosted.rules import (
+    ClauseList,
+    HornClause,
+    Leaf,
+    Split,
+    TargetRules,
+    Tree,
+    nodes,
+)
 from mlnlearn.model.boosted.world import Pattern, World
 from mlnlearn.model.mln import MLN
 from structure.boosting.boosting_reference import (
@@ -226,3 +236,27 @@ def test_single_target_query_lists_every_atom():
     assert len({atom for atom, _ in answers}) == len(answers)
     best = answers.top(3)
     assert best[0][1] == max(probability for _, probability in answers)
+
+
+def test_drawings_stand_alone_and_show_every_node():
+    rng = np.random.default_rng(12)
+    schema = small_world(rng)[0].schema
+    for kind in ("trees", "clauses"):
+        model = random_model(rng, schema, kind, True)
+        root = ElementTree.fromstring(model.svg())
+        shown = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert sum(text in ("yes", "no") for text in shown) == 2 * sum(
+            isinstance(node, Split)
+            for rules in model.targets
+            for step in rules.steps
+            if isinstance(step, Tree)
+            for _, node in nodes(step)
+        )
+        for rule, weight in model.rules():
+            if kind == "clauses":
+                assert rule in shown
+                assert f"{weight:+.3f}".replace("-", "−") in shown
+        # one picture a target in a notebook, of which each can be had alone
+        assert model._repr_html_().count("<svg") == len(model.targets)
+        assert "aim(t1), clauses" in model.svg()
+        assert "aim(t1), clauses" not in model.svg("goal")

@@ -1,68 +1,118 @@
-"""``mlnlearn evaluate``: how well learners predict databases that they have not seen."""
+"""``mlnlearn evaluate``: how well learners predict data that they have not seen."""
 
 from __future__ import annotations
 
 import json as json_text
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from mlnlearn.cli.inspect import JsonOption, SchemaOption
-from mlnlearn.cli.learn import configured
-from mlnlearn.cli.options import LEARNER_NAMES, DatabasesOption, MoreArgument, SetOption, names
+from mlnlearn.cli.evaluate_data import (
+    CutsOption,
+    EntitiesOption,
+    GroupsOption,
+    PartsOption,
+    Split,
+    TimeOption,
+    make_folds,
+    read,
+)
+from mlnlearn.cli.evaluate_learners import entries, from_tables, grids, with_settings
+from mlnlearn.cli.evaluate_show import plain, print_comparisons, print_folds, print_means
+from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
+from mlnlearn.cli.options import (
+    LEARNER_NAMES,
+    MoreArgument,
+    NoDatabasesOption,
+    SetOption,
+    TablesOption,
+    names,
+)
 from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.registry import Entry, learner_named
-from mlnlearn.cli.show import console, heading, print_json, print_table
-from mlnlearn.cli.sources import load
+from mlnlearn.cli.registry import Entry
+from mlnlearn.cli.show import complain, console, print_json
+from mlnlearn.cli.sources import Sources
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_atomically
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
-    from mlnlearn.data.database import Database
-    from mlnlearn.evaluate.results import FoldResult, Results
+    from mlnlearn.data.load.mapping import Mapping
+    from mlnlearn.evaluate.ask import Given
+    from mlnlearn.evaluate.folds import Fold
+    from mlnlearn.evaluate.results import Results
     from mlnlearn.evaluate.significance import Comparison
 
-_WIDE = 100  # columns of a screen that takes everything about a fold
-_TITLES, _CELL = 27, 17  # columns of the titles and of one learner in the table of means
-_BY_FOLD = {"auc_pr": "AUC-PR", "ap": "AP", "auc_roc": "AUC-ROC", "cll": "CLL"}
-_MEASURES = {
-    "auc_pr": "AUC-PR",
-    "ap": "average precision",
-    "auc_roc": "AUC-ROC",
-    "cll": "CLL",
-    "brier": "Brier score (small is good)",
-    "calibration_error": "calibration error (same)",
-    "train_cpu_seconds": "training, CPU s",
-    "test_cpu_seconds": "test, CPU s",
-    "peak_megabytes": "peak memory, MB",
-}
+
+@dataclass(frozen=True)
+class _Contest:
+    """What all learners are put to alike."""
+
+    folds: Sequence[Fold]
+    query: tuple[str, ...]
+    negatives: Literal["all"] | float
+    given: Given
+    attributes: tuple[str, ...]
+    mapping: Mapping | None
+    types: tuple[str, ...]
+    metric: str
+    seeds: int
+    jobs: int
 
 
 def evaluate(
     learner: Annotated[
         list[str],
         typer.Option(
-            help=f"A learner, of {LEARNER_NAMES}; give several to compare them.",
+            help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all.",
             show_default=False,
         ),
     ],
-    db: DatabasesOption,
+    db: NoDatabasesOption = None,
+    more: MoreArgument = None,
+    schema: SchemaOption = None,
+    tables: TablesOption = None,
+    mapping: MappingOption = None,
     query: Annotated[
         str,
         typer.Option(
-            help="Predicates to predict, with commas; several are hidden and predicted together."
+            help="Predicates to predict, with commas; several are hidden and predicted together. "
+            "By default, of tables, all their attributes.",
+            show_default=False,
         ),
-    ],
-    more: MoreArgument = None,
-    schema: SchemaOption = None,
+    ] = "",
+    conditional: Annotated[
+        bool,
+        typer.Option(
+            "--conditional",
+            help="Predict each atom given all others, those of the query predicates too.",
+        ),
+    ] = False,
+    groups: GroupsOption = "",
+    entities: EntitiesOption = "",
+    parts: PartsOption = 5,
+    time: TimeOption = "",
+    cuts: CutsOption = "",
     negatives: Annotated[
         str, typer.Option(help="all, or so many sampled false atoms for each true one.")
     ] = "all",
     set_: SetOption = None,
+    try_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="NAME=VALUE",
+            help="A value of a setting to choose from, by validation within the training data; "
+            "give it once for each value.",
+            show_default=False,
+        ),
+    ] = None,
+    choose_by: Annotated[
+        str, typer.Option(help="The metric by which --try chooses.", show_default=True)
+    ] = "auc_pr",
     seeds: Annotated[int, typer.Option(help="Repeat with seeds 0, 1, ….", min=1)] = 1,
     jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.", min=1)] = 1,
     out: Annotated[
@@ -70,31 +120,35 @@ def evaluate(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Train on all databases but one, predict that one, and so on in turn."""
-    queries = names(query, "--query")
+    """Train on some of the data, predict the rest, and so on for every fold in turn."""
     ratio = _negatives(negatives)
-    chosen = _configured(learner, set_ or (), queries)
-    databases = load(db + (more or []), schema).databases
-    if len(databases) < 2:
-        raise InputError("--db: at least two databases are needed, one for each fold")
-    found = [
-        _run(name, settings, databases, queries, ratio, seeds, jobs)
-        for name, settings in chosen.items()
-    ]
+    chosen = entries(learner)
+    split = Split(groups, entities, parts, time, cuts)
+    sources = read((db or []) + (more or []), tables, schema, mapping)
+    queries = _queries(query, sources)
+    learners = with_settings(chosen, set_ or (), queries, _asks_for_links(queries, sources))
+    tried = grids(chosen, try_ or ())
+    contest = _contest(split, sources, queries, ratio, conditional, choose_by, seeds, jobs)
+    found, failed = _run_all(chosen, learners, tried, contest)
+    if not found:
+        raise typer.Exit(1)
     compared = _compared(found)
-    plain = _plain(found, compared)
     if out is not None:
-        write_atomically(out, json_text.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+        text = json_text.dumps(plain(found, compared), indent=1, ensure_ascii=False)
+        write_atomically(out, text + "\n")
     if json:
-        print_json(plain)
-        return
-    screen = console()
-    for results in found:
-        _print_folds(screen, results, seeds)
-    _print_means(screen, found)
-    _print_comparisons(screen, compared)
-    if out is not None:
-        screen.print(f"\nwritten to {out}")
+        print_json(plain(found, compared))
+    else:
+        screen = console()
+        for results in found:
+            print_folds(screen, results, seeds)
+        print_means(screen, found)
+        print_comparisons(screen, compared)
+        if out is not None:
+            screen.print(f"\nwritten to {out}")
+    if failed:
+        complain("error", f"no results of {', '.join(failed)}, for the reasons above")
+        raise typer.Exit(1)
 
 
 def _negatives(text: str) -> Literal["all"] | float:
@@ -109,46 +163,110 @@ def _negatives(text: str) -> Literal["all"] | float:
     return ratio
 
 
-def _configured(
-    learners: Sequence[str], texts: Sequence[str], query: tuple[str, ...]
-) -> dict[str, Any]:
-    """Return the learners with their settings, by name; targets are what is asked for."""
-    from mlnlearn.cli.settings import parse_settings, settings_of  # noqa: PLC0415
+def _queries(text: str, sources: Sources) -> tuple[str, ...]:
+    from mlnlearn.evaluate.tables import table_attributes, table_flags  # noqa: PLC0415
 
-    entries: dict[str, Entry] = {name: learner_named(name) for name in learners}
-    for name, entry in entries.items():
-        if entry.tables:
-            raise InputError(f"--learner {name}: it learns from tables, not from databases")
-    parse_settings(texts, entries)
-    found = {}
-    for name, entry in entries.items():
-        known = settings_of(entry)
-        mine = [text for text in texts if text.partition("=")[0].strip() in known]
-        found[name] = configured(name, entry, mine, query if entry.has("target") else (), 0)
+    found = names(text, "--query")
+    for name in found:
+        sources.databases[0].schema[name]
+    if not found and sources.mappings:
+        found = (*table_attributes(sources.mappings[0]), *table_flags(sources.mappings[0]))
+    if not found:
+        raise InputError("--query: name the predicates to predict")
     return found
 
 
-def _run(
-    name: str,
-    learner: Any,
-    databases: Sequence[Database],
+def _asks_for_links(query: tuple[str, ...], sources: Sources) -> bool:
+    """Whether a predicate that relates entities is to be predicted, no attribute of them."""
+    from mlnlearn.data.load.declared import declared_mapping  # noqa: PLC0415
+    from mlnlearn.evaluate.tables import table_attributes, table_flags  # noqa: PLC0415
+
+    schema = sources.databases[0].schema
+    mapping = sources.mappings[0] if sources.mappings else declared_mapping(schema)
+    return not {*table_attributes(mapping), *table_flags(mapping)}.issuperset(query)
+
+
+def _contest(
+    split: Split,
+    sources: Sources,
     query: tuple[str, ...],
     negatives: Literal["all"] | float,
+    conditional: bool,
+    metric: str,
     seeds: int,
     jobs: int,
-) -> Results:
-    from mlnlearn.evaluate.ask import Marginals  # noqa: PLC0415 - loads the evaluation
+) -> _Contest:
+    from mlnlearn.evaluate.ask import Conditionals, Marginals  # noqa: PLC0415
+    from mlnlearn.evaluate.tables import table_attributes  # noqa: PLC0415
+
+    mapping = sources.mappings[0] if sources.mappings else None
+    attributes = () if mapping is None else table_attributes(mapping)
+    return _Contest(
+        make_folds(split, sources),
+        query,
+        negatives,
+        Conditionals() if conditional else Marginals(hide=query),
+        attributes,
+        mapping,
+        split.types,
+        metric,
+        seeds,
+        jobs,
+    )
+
+
+def _run_all(
+    chosen: dict[str, Entry],
+    learners: dict[str, Any],
+    tried: dict[str, dict[str, list[Any]]],
+    contest: _Contest,
+) -> tuple[list[Results], list[str]]:
+    """Run all learners; where there are several, one that cannot learn stops no other."""
+    found: list[Results] = []
+    failed: list[str] = []
+    for name, learner in learners.items():
+        try:
+            ready = from_tables(learner, chosen[name], contest.mapping)
+            found.append(_run(name, _tuned(ready, tried[name], contest), contest))
+        except InputError as error:
+            if len(learners) == 1:
+                raise
+            complain("error", f"{name}: {error}")
+            failed.append(name)
+    return found, failed
+
+
+def _tuned(learner: Any, grid: dict[str, list[Any]], contest: _Contest) -> Any:
+    """Return the learner, or one that first chooses among the values to try."""
+    if not grid:
+        return learner
+    from mlnlearn.evaluate.choose import Tuned  # noqa: PLC0415 - loads the evaluation
+
+    return Tuned(
+        learner,
+        grid,
+        contest.query,
+        contest.metric,
+        contest.negatives,
+        contest.given,
+        contest.attributes,
+        contest.types,
+    )
+
+
+def _run(name: str, learner: Any, contest: _Contest) -> Results:
     from mlnlearn.evaluate.cross_validate import cross_validate  # noqa: PLC0415
 
     with Reporter(name) as report:
         return cross_validate(
             learner,
-            databases,
-            query,
-            negatives=negatives,
-            seeds=seeds,
-            jobs=jobs,
-            given=Marginals(hide=query),
+            contest.folds,
+            contest.query,
+            negatives=contest.negatives,
+            seeds=contest.seeds,
+            jobs=contest.jobs,
+            given=contest.given,
+            attributes=contest.attributes,
             name=name,
             progress=report,
         )
@@ -160,91 +278,3 @@ def _compared(found: Sequence[Results]) -> list[Comparison]:
 
     first, *others = found
     return [compare(first, other, metric) for other in others for metric in first.metrics]
-
-
-def _plain(found: Sequence[Results], compared: Sequence[Comparison]) -> Any:
-    """Return results as JSON has them; each but the first with how it differs from the first."""
-    results = [one.to_dict() for one in found]
-    for one in results[1:]:
-        one["compared"] = [
-            {
-                "with": item.first,
-                "metric": item.metric,
-                "difference": _number(-item.difference),
-                "t_test": _number(item.t_test),
-                "wilcoxon": _number(item.wilcoxon),
-                "wins": item.tally.losses,
-                "losses": item.tally.wins,
-                "ties": item.tally.ties,
-            }
-            for item in compared
-            if item.second == one["learner"]
-        ]
-    return results if len(results) > 1 else results[0]
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _print_folds(screen: Console, results: Results, seeds: int) -> None:
-    several = len(results.query) > 1
-    columns: dict[str, Callable[[FoldResult], str]] = {"fold": lambda fold: str(fold.fold)}
-    if several:
-        columns["predicate"] = lambda fold: fold.query
-    if seeds > 1:
-        columns["seed"] = lambda fold: str(fold.seed)
-    narrow = len(columns) > 1 and screen.width < _WIDE
-    for metric, title in _BY_FOLD.items():
-        if not (narrow and title == "AP"):
-            columns[title] = lambda fold, metric=metric: _shown(fold.scores[metric])  # type: ignore[misc]
-    columns["train s"] = lambda fold: f"{fold.train_cpu_seconds:.2f}"
-    columns["test s"] = lambda fold: f"{fold.test_cpu_seconds:.2f}"
-    if not narrow:
-        columns["MB"] = lambda fold: f"{fold.peak_megabytes:.0f}"
-    columns["true"] = lambda fold: f"{fold.n_pos:,}"
-    columns["false"] = lambda fold: f"{fold.n_neg:,}"
-    rows = [[show(fold) for show in columns.values()] for fold in results.folds]
-    screen.print(heading(f"{results.learner} on {', '.join(results.query)}"))
-    print_table(screen, tuple(columns), rows, words=(0, 1) if several else (0,))
-    screen.print()
-
-
-def _shown(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
-def _print_means(screen: Console, found: Sequence[Results]) -> None:
-    from mlnlearn.evaluate.results import mean_and_sd  # noqa: PLC0415 - loads the evaluation
-
-    screen.print(heading("mean ± standard deviation over folds and seeds"))
-    together = max(1, (screen.width - _TITLES) // _CELL)
-    for start in range(0, len(found), together):
-        part = found[start : start + together]
-        rows = [
-            (title, *(mean_and_sd(one.mean[name], one.sd[name]) for one in part))
-            for name, title in _MEASURES.items()
-        ]
-        if start:
-            screen.print()
-        print_table(screen, ("", *(one.learner for one in part)), rows)
-
-
-def _print_comparisons(screen: Console, compared: Sequence[Comparison]) -> None:
-    if not compared:
-        return
-    screen.print()
-    screen.print(heading("differences, with p-values over folds"))
-    rows = [
-        (
-            f"{item.first} – {item.second}",
-            _MEASURES[item.metric].partition(" (")[0],
-            f"{item.difference:+.4f}",
-            _shown(item.t_test),
-            _shown(item.wilcoxon),
-            f"{item.tally.wins}/{item.tally.losses}/{item.tally.ties}",
-        )
-        for item in compared
-    ]
-    titles = ("learners", "metric", "difference", "t-test", "Wilcoxon", "win/loss/tie")
-    print_table(screen, titles, rows, words=(0, 1))

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.fill import fill
 from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
-    DatabasesOption,
     ModelOption,
     MoreArgument,
     SeedOption,
+    TablesOption,
     names,
     read_model,
 )
@@ -37,12 +38,35 @@ Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp", "lifted"]
 
 def infer(
     model: ModelOption,
-    db: DatabasesOption,
-    query: Annotated[str, typer.Option(help="Predicates to ask for, with commas.")],
+    db: Annotated[
+        list[Path] | None,
+        typer.Option("--db", help="The database that is given.", show_default=False),
+    ] = None,
+    query: Annotated[
+        str,
+        typer.Option(
+            help="Predicates to ask for, with commas; with --tables, by default all columns that "
+            "have empty cells.",
+            show_default=False,
+        ),
+    ] = "",
     more: MoreArgument = None,
+    tables: TablesOption = None,
+    filled: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.sqlite|DIR",
+            help="With --tables: write the tables with empty cells filled in, to a new SQLite "
+            "file or a new folder of CSV files.",
+            show_default=False,
+        ),
+    ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(help="Declarations of the evidence; by default the model's."),
+        typer.Option(
+            help="Declarations of the evidence, by default the model's; with --tables, an .sql "
+            "file with the keys of a folder of tables."
+        ),
     ] = None,
     method: Annotated[
         Method,
@@ -75,10 +99,22 @@ def infer(
 ) -> None:
     """Give the probability of every unknown atom of some predicates.
 
-    A boosted model gives that of all atoms of its targets, from the other predicates.
+    A boosted model gives that of all atoms of its targets, from the other predicates. With
+    --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
     """
+    paths = (db or []) + (more or [])
+    if tables is not None:
+        if paths or method != "auto" or open_predicates or closed or query_evidence:
+            raise InputError("--tables goes with none of --db, --method, --open, --closed")
+        asked = names(query, "--query")
+        fill(model, tables, asked, schema=schema, out=out, filled=filled, json=json)
+        return
+    if filled is not None:
+        raise InputError("--filled goes with --tables")
+    if not query.strip():
+        raise InputError("--query: name the predicates to ask for")
     found = read_model(model)
-    path = only(db + (more or []))
+    path = only(paths)
     declarations = found.schema if schema is None else ml.read_mln(schema).schema
     evidence = ml.read_db(path, schema=declarations, name=str(path))
     asked = names(query, "--query")
@@ -150,8 +186,7 @@ def _from_boosted(
         model.rules_of(name)
     # The default is meant for single atoms; a sweep of this sampler goes over all of them.
     sweeps = {} if samples == _SAMPLES else {"samples": samples}
-    hidden = evidence.without_facts([rules.predicate.name for rules in model.targets])
-    found = model.query(hidden, GibbsSettings(seed=seed, **sweeps))
+    found = model.query(evidence, GibbsSettings(seed=seed, **sweeps))
     method, error = ("gibbs", np.nan) if model.is_joint else ("closed form", 0.0)
     tables, components = [], []
     for part in found.parts:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 import mlnlearn as ml
+from mlnlearn.cli.options import TablesOption, TimeColumnOption, UntilOption, cut_off
 from mlnlearn.cli.show import (
     complain,
     console,
@@ -20,7 +21,8 @@ from mlnlearn.cli.show import (
     share,
     spread,
 )
-from mlnlearn.cli.sources import load
+from mlnlearn.cli.sources import load, load_tables
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
@@ -28,14 +30,12 @@ if TYPE_CHECKING:  # loading NumPy can wait until the command runs
     from mlnlearn.data.database import Database
     from mlnlearn.data.profile import DatabaseProfile, Profile
 
-FilesArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Alchemy .db files (also gzip), SQLite or DuckDB files, CSV or Parquet files, "
-        "or folders of those.",
-        show_default=False,
-    ),
-]
+FILES = typer.Argument(
+    help="Alchemy .db files (also gzip), SQLite or DuckDB files, CSV or Parquet files, "
+    "or folders of those.",
+    show_default=False,
+)
+FilesArgument = Annotated[list[Path], FILES]
 SchemaOption = Annotated[
     Path | None,
     typer.Option(
@@ -55,13 +55,24 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 
 def inspect(
-    files: FilesArgument,
+    files: Annotated[list[Path] | None, FILES] = None,
     schema: SchemaOption = None,
+    tables: TablesOption = None,
+    until: UntilOption = None,
+    time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show types, predicates, sizes and regularities of databases."""
-    sources = load(files, schema, mapping)
+    """Show types, predicates, sizes and regularities of databases, and how tables become such."""
+    cut = cut_off(until, time_column)
+    if (tables is None) == (not files):
+        raise typer.BadParameter("name files, or one source of tables with --tables")
+    if tables is not None:
+        sources = load_tables(tables, schema, mapping, cut)
+    elif cut is not None:
+        raise InputError("--until: give the data with --tables")
+    else:
+        sources = load(files or [], schema, mapping)
     groups: dict[tuple[Predicate, ...], list[Database]] = {}
     for database in sources.databases:
         groups.setdefault(database.schema.predicates, []).append(database)
@@ -71,7 +82,10 @@ def inspect(
             complain("warning", warning)
     if json:
         by_name = {one.name: one for found in profiles for one in found.databases}
-        print_json({"databases": [_as_json(file, by_name[file]) for file in sources.files]})
+        plain = {"databases": [_as_json(file, by_name[file]) for file in sources.files]}
+        if tables is not None:
+            plain["mapping"] = [found.as_dict() for found in sources.mappings]
+        print_json(plain)
         return
     out = console()
     for found, group in zip(profiles, groups.values(), strict=True):

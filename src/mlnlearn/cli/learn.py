@@ -13,17 +13,23 @@ from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     MoreArgument,
+    NoDatabasesOption,
     SeedOption,
     SetOption,
+    TablesOption,
+    TimeColumnOption,
+    UntilOption,
+    cut_off,
     names,
 )
 from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.registry import LEARNERS, Entry, learner_named
+from mlnlearn.cli.registry import BASES, LEARNERS, Entry, learner_named
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
-from mlnlearn.cli.sources import Sources, load
+from mlnlearn.cli.sources import Sources, load, load_tables
 from mlnlearn.errors import InputError
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
+    from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.evaluate.measure import Cost
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
@@ -39,24 +45,23 @@ def learn(
     learner: Annotated[
         str, typer.Option(help=f"Which learner: {LEARNER_NAMES}.", show_default=False)
     ],
-    db: Annotated[
-        list[Path] | None,
-        typer.Option("--db", help="Databases, one or more after --db.", show_default=False),
-    ] = None,
+    db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,
-    tables: Annotated[
-        str | None,
-        typer.Option(
-            help="Tables, for laj-dt and mbn: a folder of CSV or Parquet files (with schema.sql), "
-            "or an SQLite or DuckDB file.",
-            show_default=False,
-        ),
-    ] = None,
+    tables: TablesOption = None,
+    until: UntilOption = None,
+    time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
     target: Annotated[
         str, typer.Option(help="Predicates to learn rules for, with commas.", show_default=False)
     ] = "",
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The learner that sem and h-sem are built on: {', '.join(BASES)}.",
+            show_default=BASES[0],
+        ),
+    ] = None,
     set_: SetOption = None,
     settings: Annotated[
         bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
@@ -78,12 +83,15 @@ def learn(
     entry = learner_named(learner)
     if settings:
         _print_settings(learner, entry)
+        if entry.has("base"):
+            _print_settings(base or BASES[0], learner_named(base or BASES[0]))
         return
     if out is None:
         raise InputError("--out: name a file for the model")
-    chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed)
+    chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed, base)
     _check_checkpoint(learner, entry, checkpoint)
-    sources = _sources(learner, entry, (db or []) + (more or []), tables, schema, mapping)
+    paths, cut = (db or []) + (more or []), cut_off(until, time_column)
+    sources = _sources(learner, entry, paths, tables, schema, mapping, cut)
     found, cost = _fit(learner, entry, chosen, sources, checkpoint)
     model = _model(found)
     model.save(out)
@@ -98,7 +106,7 @@ def learn(
             }
         )
         return
-    _print_rules(rules, ordered=learner in ("mln-bt", "rdn-b"))
+    _print_rules(rules, ordered=(base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem"))
     console().print(
         f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
         f"written to {out}"
@@ -106,7 +114,12 @@ def learn(
 
 
 def configured(
-    name: str, entry: Entry, texts: Sequence[str], target: Sequence[str], seed: int
+    name: str,
+    entry: Entry,
+    texts: Sequence[str],
+    target: Sequence[str],
+    seed: int,
+    base: str | None = None,
 ) -> Any:
     """Return a learner with the settings of the command line.
 
@@ -114,10 +127,43 @@ def configured(
     --------
     >>> configured("rdn-b", learner_named("rdn-b"), ["steps=3"], ["smokes"], 1).steps
     3
+    >>> texts = ["worlds=5", "leaves=3"]
+    >>> learner = configured("sem", learner_named("sem"), texts, ["smokes"], 1, "rdn-b")
+    >>> learner.worlds, learner.base.leaves
+    (5, 3)
     """
     from mlnlearn.cli.settings import parse_settings  # noqa: PLC0415 - loads the models
 
-    given = parse_settings(texts, {name: entry})[name] | dict(entry.fixed)
+    under = _under(name, entry, base)
+    given = parse_settings(texts, {name: entry, **under})
+    if under:
+        (below,) = under
+        return _made(
+            name,
+            entry,
+            given[name],
+            (),
+            seed,
+            base=_made(below, under[below], given[below], target, seed),
+        )
+    return _made(name, entry, given[name], target, seed)
+
+
+def _under(name: str, entry: Entry, base: str | None) -> dict[str, Entry]:
+    """Return the learner that another is built on, by name; none where it needs none."""
+    if entry.has("base"):
+        if base is not None and base not in BASES:
+            raise InputError(f"--base: no {base!r}", hint=f"there are: {', '.join(BASES)}")
+        return {base or BASES[0]: learner_named(base or BASES[0])}
+    if base is not None:
+        raise InputError(f"--base: {name} is not built on another learner")
+    return {}
+
+
+def _made(
+    name: str, entry: Entry, settings: dict[str, Any], target: Sequence[str], seed: int, **more: Any
+) -> Any:
+    given = settings | dict(entry.fixed) | more
     if entry.has("seed"):
         given["seed"] = seed
     if entry.has("target"):
@@ -145,29 +191,23 @@ def _sources(
     tables: str | None,
     schema: Path | None,
     mapping: Path | None,
+    cut: CutOff | None,
 ) -> Sources:
-    """Read the data: databases, or tables for learners that need to know what became of them."""
-    if not entry.tables:
-        if tables is not None:
-            raise InputError(f"--tables: {name} learns from databases", hint="give them with --db")
+    """Read the data: databases, or tables for learners that know what to do with them."""
+    if tables is None:
+        if cut is not None:
+            raise InputError("--until: give the data with --tables")
         if not paths:
-            raise InputError("--db: name one or more databases")
+            hint = "or tables, with --tables" if entry.tables else ""
+            raise InputError("--db: name one or more databases", hint=hint)
         found = load(paths, schema, mapping)
         _check_target_schemas(found)
         return found
-    if tables is None or paths:
-        raise InputError(f"{name} learns from tables", hint="give them with --tables, not --db")
-    if "://" in tables:
-        loaded = ml.from_sql(tables, mapping=mapping)
-        return Sources([tables], [loaded.database], [loaded.mapping])
-    folder = Path(tables)
-    if schema is None and (folder / "schema.sql").is_file():
-        schema = folder / "schema.sql"
-        folder = folder / "tables" if (folder / "tables").is_dir() else folder
-    found = load([folder], schema, mapping)
-    if not found.mappings:
-        raise InputError(f"--tables: {tables} holds no tables")
-    return found
+    if paths:
+        raise InputError("give the data with --db or with --tables, not both")
+    if not entry.tables:
+        raise InputError(f"--tables: {name} learns from databases", hint="give them with --db")
+    return load_tables(tables, schema, mapping, cut)
 
 
 def _check_target_schemas(found: Sources) -> None:
@@ -186,7 +226,7 @@ def _fit(
     more: dict[str, Any] = {}
     if checkpoint is not None:
         more["checkpoint"] = checkpoint
-    if entry.tables:
+    if entry.tables and sources.mappings:
         more["mapping"] = sources.mappings[0]
     try:
         with Reporter(name) as report, measured() as cost:

@@ -14,17 +14,19 @@ from mlnlearn.cli.registry import LEARNERS
 from mlnlearn.errors import InputError, Location
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs
+    from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
+    from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 LEARNER_NAMES = ", ".join(LEARNERS)
 
 ModelOption = Annotated[
     Path, typer.Option("--model", help="A model: an .mln file, or what learn wrote.")
 ]
-DatabasesOption = Annotated[
-    list[Path], typer.Option("--db", help="Databases, one or more after --db.", show_default=False)
-]
+_DATABASES = typer.Option("--db", help="Databases, one or more after --db.", show_default=False)
+DatabasesOption = Annotated[list[Path], _DATABASES]
+NoDatabasesOption = Annotated[list[Path] | None, _DATABASES]  # where there may be tables instead
 # Words that follow the first database: `--db fold1.db fold2.db` reads like `--db fold1.db --db …`.
 MoreArgument = Annotated[list[Path] | None, typer.Argument(hidden=True)]
 SetOption = Annotated[
@@ -33,6 +35,34 @@ SetOption = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="A setting of the learner; may be given several times.",
+        show_default=False,
+    ),
+]
+TablesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        metavar="DIR|FILE|URL",
+        help="Tables: a folder of CSV or Parquet files (with schema.sql), an SQLite or DuckDB "
+        "file, or an address such as postgresql://user@host/name.",
+        show_default=False,
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--until",
+        metavar="DATE",
+        help="Use only rows of --tables up to this day, moment or number (see --time-column).",
+        show_default=False,
+    ),
+]
+TimeColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--time-column",
+        metavar="TABLE.COLUMN",
+        help="The column that says when a row is from; may be given for several tables.",
         show_default=False,
     ),
 ]
@@ -53,6 +83,29 @@ def names(text: str, option: str) -> tuple[str, ...]:
     return found
 
 
+def cut_off(until: str | None, columns: list[str] | None) -> CutOff | None:
+    """Read the options of a cut-off in time.
+
+    Examples
+    --------
+    >>> cut_off("2020-12-31", ["visit.day"]).columns
+    {'visit': 'day'}
+    """
+    from mlnlearn.data.load.cutoff import CutOff  # noqa: PLC0415 - loads NumPy
+
+    found = {}
+    for text in columns or ():
+        table, dot, column = text.rpartition(".")
+        if not dot or not table or not column:
+            raise InputError(f"--time-column {text}: expected TABLE.COLUMN")
+        found[table] = column
+    if until is None:
+        if found:
+            raise InputError("--time-column: up to when? Give --until, too")
+        return None
+    return CutOff(until, found)
+
+
 def one_database(paths: list[Path]) -> Path:
     """Return the only database of a command that takes one."""
     if len(paths) != 1:
@@ -61,28 +114,36 @@ def one_database(paths: list[Path]) -> Path:
 
 
 def read_model(path: Path) -> MLN | BoostedModel:
-    """Read a model, whichever it is by what is in the file.
-
-    A boosted model is saved as rules to read with JSON beside them; either file may be named. Rules
-    that were changed since are taken as the network that they are.
-    """
-    from mlnlearn.model.boosted.files import FORMAT  # noqa: PLC0415 - loads the models
-    from mlnlearn.model.boosted.model import BoostedModel  # noqa: PLC0415
-
-    plain = _json(path)
-    if plain is None:
-        twin = path.with_suffix(".json")
-        beside = _json(twin)
-        if beside is not None and beside.get("format") == FORMAT:
-            boosted = BoostedModel.from_plain(beside, str(twin))
-            if _is_text_of(boosted, path):
-                return boosted
-        return ml.MLN.read(path)
-    if plain.get("format") == FORMAT:
-        return BoostedModel.from_plain(plain, str(path))
+    """Read a model that other commands can ask: of a Bayes net, its rules."""
     from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
 
-    return JoinBayesModel.load(path).mln()
+    found = read_saved(path)
+    return found.mln() if isinstance(found, JoinBayesModel) else found
+
+
+def read_saved(path: Path) -> MLN | BoostedModel | JoinBayesModel:
+    """Read a model, whichever it is by what is in the file.
+
+    A boosted model or a Bayes net is saved as rules to read with JSON beside them; either file may
+    be named. Rules that were changed since are taken as the network that they are.
+    """
+    from mlnlearn.model.boosted.files import FORMAT as BOOSTED  # noqa: PLC0415 - loads the models
+    from mlnlearn.model.boosted.model import BoostedModel  # noqa: PLC0415
+    from mlnlearn.structure.join_bayes.model import FORMAT as NET  # noqa: PLC0415
+    from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
+
+    plain, file = _json(path), path
+    if plain is None:
+        file = path.with_suffix(".json")
+        plain = _json(file)
+        if plain is None or plain.get("format") not in (BOOSTED, NET):
+            return ml.MLN.read(path)
+    found = (
+        BoostedModel.from_plain(plain, str(file))
+        if plain.get("format") == BOOSTED
+        else JoinBayesModel.load(file)
+    )
+    return found if file == path or _is_text_of(found, path) else ml.MLN.read(path)
 
 
 def read_network(path: Path) -> MLN:
@@ -109,7 +170,7 @@ def _json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _is_text_of(model: BoostedModel, path: Path) -> bool:
+def _is_text_of(model: BoostedModel | JoinBayesModel, path: Path) -> bool:
     """Whether a file is what the model writes as rules to read."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "model.mln"

@@ -49,6 +49,9 @@ class Entry:
 
 _BOOSTING = "mlnlearn.structure.boosting.learners"
 _JOIN_BAYES = "mlnlearn.structure.join_bayes.learners"
+_STRUCTURAL_EM = "mlnlearn.structure.structural_em.learner"
+BASES = ("mln-bt", "mln-bc", "rdn-b")
+"""The learners that structural EM can be built on."""
 
 LEARNERS: Mapping[str, Entry] = {
     "mln-bt": Entry(
@@ -61,6 +64,18 @@ LEARNERS: Mapping[str, Entry] = {
         {"representation": "clauses"},
     ),
     "rdn-b": Entry(_BOOSTING, "BoostedRDN", "boosted dependency network for target predicates"),
+    "sem": Entry(
+        _STRUCTURAL_EM,
+        "StructuralEM",
+        "boosting with unknown atoms, by sampled worlds (structural EM)",
+        {"mode": "soft"},
+    ),
+    "h-sem": Entry(
+        _STRUCTURAL_EM,
+        "StructuralEM",
+        "boosting with unknown atoms, by a most probable world (hard structural EM)",
+        {"mode": "hard"},
+    ),
     "gslp": Entry(
         "mlnlearn.structure.predicate_graph.learn",
         "GSLP",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.options import DatabasesOption, ModelOption, MoreArgument, names, read_model
+from mlnlearn.cli.options import (
+    ModelOption,
+    MoreArgument,
+    NoDatabasesOption,
+    TablesOption,
+    names,
+    read_saved,
+)
 from mlnlearn.cli.show import console
-from mlnlearn.cli.sources import load
+from mlnlearn.cli.sources import load, read_source, shown
+from mlnlearn.errors import InputError
 from mlnlearn.files import write_atomically
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
@@ -25,8 +32,9 @@ _TEXT = ".db"
 
 def report(
     model: ModelOption,
-    db: DatabasesOption,
+    db: NoDatabasesOption = None,
     more: MoreArgument = None,
+    tables: TablesOption = None,
     schema: Annotated[
         Path | None,
         typer.Option(help="Declarations of the databases; by default the model's."),
@@ -43,24 +51,28 @@ def report(
     """Write a page about a model: rules, drawings, plots, and atoms with explanations."""
     from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
 
-    found = _read(model)
-    databases = _databases(db + (more or []), schema, found.schema)
+    found = read_saved(model)
+    paths = (db or []) + (more or [])
+    if (tables is None) == (not paths):
+        raise InputError("give the data with --db or with --tables")
+    databases = (
+        _databases(paths, schema, found.schema)
+        if tables is None
+        else [_from_tables(found, tables, schema)]
+    )
     write_atomically(out, page(found, databases, names(query, "--query"), title=title))
     console().print(f"written to {out}")
 
 
-def _read(path: Path) -> MLN | BoostedModel | JoinBayesModel:
-    """Read a model; of a Bayes net with rules, the net too."""
-    if path.suffix == ".json" and path.is_file():
-        try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            plain = None
-        if isinstance(plain, dict) and "net" in plain:
-            from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
+def _from_tables(
+    model: MLN | BoostedModel | JoinBayesModel, tables: str, schema: Path | None
+) -> Database:
+    """Read tables as those were read that the model was learned from, where that is known."""
+    from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
 
-            return JoinBayesModel.load(path)
-    return read_model(path)
+    mapping = getattr(model, "mapping", None)
+    known = None if mapping is None else mapping.without_limits()
+    return build_database(read_source(tables, schema), known, shown(tables)).database
 
 
 def _databases(paths: list[Path], schema: Path | None, declared: ml.Schema) -> list[Database]:

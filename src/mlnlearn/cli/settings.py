@@ -15,7 +15,7 @@ from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
 
 # What has an option of its own.
-_OPTIONS = {"target": "--target", "seed": "--seed"}
+_OPTIONS = {"target": "--target", "seed": "--seed", "base": "--base"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
 _FILE = "file.mln"

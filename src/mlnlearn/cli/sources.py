@@ -14,7 +14,9 @@ from mlnlearn.errors import InputError, InputErrors, Location
 if TYPE_CHECKING:  # loading the readers can wait until a command runs
     from mlnlearn.data.database import Database
     from mlnlearn.data.load.build import Loaded
+    from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.mapping import Mapping
+    from mlnlearn.data.load.tables import Table
 
 _SCHEMA = "schema.mln"
 _TABLES = (".csv", ".parquet")
@@ -57,6 +59,55 @@ def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None
     if loader.problems:
         raise InputErrors(loader.problems)
     return loader.found
+
+
+def load_tables(
+    tables: str,
+    schema: Path | None,
+    mapping: Path | None = None,
+    cut_off: CutOff | None = None,
+) -> Sources:
+    """Read one source of tables: a folder, an SQLite or DuckDB file, or an SQL address.
+
+    A `schema.sql` in the folder declares the keys; the files may be in a folder `tables` beside it.
+    """
+    from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
+
+    label = shown(tables)
+    loaded = build_database(read_source(tables, schema), mapping, label, cut_off)
+    return Sources([label], [loaded.database], [loaded.mapping])
+
+
+def shown(tables: str) -> str:
+    """Return what ``--tables`` names as it may be shown: an address without its password.
+
+    Examples
+    --------
+    >>> shown("postgresql://anna:secret@localhost/shop"), shown("shop.sqlite")
+    ('postgresql://anna@localhost/shop', 'shop.sqlite')
+    """
+    from mlnlearn.data.load.urls import is_url, without_password  # noqa: PLC0415 - with the reader
+
+    return without_password(tables) if is_url(tables) else tables
+
+
+def read_source(tables: str, schema: Path | None) -> list[Table]:
+    """Read the tables that ``--tables`` names, as they are."""
+    from mlnlearn.data.load.read import read_tables  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.load.urls import is_url  # noqa: PLC0415
+
+    if not is_url(tables) and not Path(tables).exists():
+        raise InputError("no such file or folder", Location(tables))
+    return read_tables(tables, ddl=None if schema is None else _definitions(schema))
+
+
+def _definitions(schema: Path) -> Path:
+    if schema.suffix.lower() == ".sql":
+        return schema
+    raise InputError(
+        f"{schema} is no schema for tables",
+        hint="give CREATE TABLE statements in a file that ends in .sql",
+    )
 
 
 class _Loader:
@@ -104,12 +155,7 @@ class _Loader:
         self.found.mappings.append(loaded.mapping)
 
     def _ddl(self) -> Path | None:
-        if self.schema is None or self.schema.suffix.lower() == ".sql":
-            return self.schema
-        raise InputError(
-            f"{self.schema} is no schema for tables",
-            hint="give CREATE TABLE statements in a file that ends in .sql",
-        )
+        return None if self.schema is None else _definitions(self.schema)
 
     def _schema_for(self, path: Path) -> ml.Schema:
         chosen = self.schema

@@ -10,7 +10,6 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.alchemy import read_db
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.edits import MappingLike
-from mlnlearn.data.load.files import from_csv
 from mlnlearn.errors import InputError
 from mlnlearn.syntax.mln import read_mln
 
@@ -91,6 +90,8 @@ def benchmark_tables(name: str, *, mapping: MappingLike | None = None) -> Loaded
     folder = benchmark_path(name)
     if not (folder / "tables").is_dir():
         raise InputError(f"data set {name!r} has no tables", hint=f"read benchmark({name!r})")
+    from mlnlearn.data.load.files import from_csv  # noqa: PLC0415 - loads DuckDB
+
     return from_csv(folder / "tables", ddl=folder / "schema.sql", mapping=mapping, name=name)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.data.sampling import MOST_KEYS, keys_of, unpack
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.atoms import Constant
@@ -207,6 +208,23 @@ class Database:
         return f"{label}: {self.true_atoms} true atoms over {kinds}"
 
 
+def constants_by_type(databases: Iterable[Database]) -> dict[str, tuple[str, ...]]:
+    """Return the constants of each type in all databases together, in order of first mention.
+
+    Examples
+    --------
+    >>> schema = Schema.of("smokes(person)")
+    >>> parts = [Database.from_facts(schema, {"smokes": [(name,)]}) for name in ("Anna", "Bob")]
+    >>> constants_by_type(parts)
+    {'person': ('Anna', 'Bob')}
+    """
+    found: dict[str, dict[str, None]] = {}
+    for database in databases:
+        for kind, vocabulary in database.domains.items():
+            found.setdefault(kind, {}).update(dict.fromkeys(vocabulary.names))
+    return {kind: tuple(names) for kind, names in found.items()}
+
+
 def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:
     """Sort facts lexicographically by column and drop repeats."""
     columns = np.asarray(codes)
@@ -220,20 +238,14 @@ def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:
             raise ValueError("a code lies outside its domain")
     if columns.shape[1] < 2:
         return np.ascontiguousarray(columns, np.int32)
-    if math.prod(max(size, 1) for size in sizes) < 2**62:
-        keys = np.zeros(columns.shape[1], np.int64)
-        for column, size in zip(columns, sizes, strict=True):
-            keys *= size
-            keys += column
+    if math.prod(max(size, 1) for size in sizes) < MOST_KEYS:
+        keys = keys_of(columns, sizes)
         if bool((keys[1:] > keys[:-1]).all()):
             return np.ascontiguousarray(columns, np.int32)
         # Sorting and comparing neighbours is several times faster than np.unique, which hashes.
         keys.sort()
         keys = keys[np.append(True, keys[1:] != keys[:-1])]
-        unpacked = np.empty((len(sizes), len(keys)), np.int32)
-        for place in range(len(sizes) - 1, -1, -1):
-            keys, unpacked[place] = np.divmod(keys, sizes[place])
-        return unpacked
+        return unpack(keys, sizes)
     return np.ascontiguousarray(np.unique(columns, axis=1), np.int32)
 
 

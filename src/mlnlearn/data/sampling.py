@@ -17,7 +17,8 @@ from mlnlearn.errors import CountOverflowError
 
 Keys = NDArray[np.int64]
 
-_MOST_KEYS = 2**62
+MOST_KEYS = 2**62
+"""Keys stay below this number."""
 
 
 def number_of_keys(sizes: Sequence[int]) -> int:
@@ -29,7 +30,7 @@ def number_of_keys(sizes: Sequence[int]) -> int:
     1000000
     """
     total = math.prod(sizes)
-    if total >= _MOST_KEYS:
+    if total >= MOST_KEYS:
         raise CountOverflowError(
             f"{total} ground atoms over domains of sizes {list(sizes)} do not fit in 64-bit keys",
             hint="restrict the domains of some arguments",
@@ -46,8 +47,21 @@ def pack(columns: NDArray[np.integer], sizes: Sequence[int]) -> Keys:
     array([ 1, 11])
     """
     number_of_keys(sizes)
-    keys = np.zeros(columns.shape[1], np.int64)
-    for column, size in zip(columns, sizes, strict=True):
+    return keys_of(columns, sizes) if len(sizes) else np.zeros(columns.shape[1], np.int64)
+
+
+def keys_of(
+    columns: Sequence[NDArray[np.integer]] | NDArray[np.integer], sizes: Sequence[int]
+) -> Keys:
+    """Return the keys of codes in one column or more; whether they fit is not asked.
+
+    Examples
+    --------
+    >>> keys_of([np.array([0, 2]), np.array([1, 3])], [3, 4])
+    array([ 1, 11])
+    """
+    keys: Keys = columns[0].astype(np.int64)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
         keys *= size
         keys += column
     return keys

@@ -15,11 +15,14 @@ from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.evaluate.tables import attribute_probabilities
 from mlnlearn.infer.dispatch import Method, Sampling
 from mlnlearn.infer.query import query
 from mlnlearn.model.boosted.gibbs import GibbsSettings
+from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
+from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,11 @@ def _(
     model: BoostedModel, database: Database, predicate: str, columns: Columns, given: Given
 ) -> Floats:
     if isinstance(given, Marginals):
-        model = _over_unknown(model, {predicate, *given.hide})
-        if model.is_joint:
-            answers = model.query(database, GibbsSettings(seed=given.sampling.seed))
+        model.rules_of(predicate)
+        hidden = {predicate, *given.hide}
+        asked = [r.predicate.name for r in model.targets if r.predicate.name in hidden]
+        if depends_on_unknown(model.targets, model.existential, database, asked):
+            answers = model.query(database, GibbsSettings(seed=given.sampling.seed), asked)
             part = next(part for part in answers.parts if part.predicate.name == predicate)
             return _looked_up(database, predicate, columns, part.columns, part.probabilities)
     count = columns.shape[1]
@@ -141,18 +146,14 @@ def _(
     return model.probabilities(database, atoms)
 
 
-def _over_unknown(model: BoostedModel, unknown: set[str]) -> BoostedModel:
-    """Return the model of the unknown targets only; the others are evidence."""
-    targets = tuple(rules for rules in model.targets if rules.predicate.name in unknown)
-    if len(targets) == len(model.targets) or model.existential:
-        # under existential semantics the rules of a known target say nothing of unknown ones
-        return replace(model, targets=targets)
-    known = [r.predicate.name for r in model.targets if r.predicate.name not in unknown]
-    raise InputError(
-        f"a joint boosted network answers for all its targets at once, but {', '.join(known)}"
-        " would be evidence",
-        hint=f"given=Marginals(hide={tuple(known)!r}), or Conditionals()",
-    )
+@_ask.register
+def _(
+    model: JoinBayesModel, database: Database, predicate: str, columns: Columns, given: Given
+) -> Floats:
+    hidden = (predicate, *given.hide) if isinstance(given, Marginals) else ()
+    found = attribute_probabilities(model, database, predicate, columns, hidden)
+    # of links, the rules speak as a network
+    return _ask(model.mln(), database, predicate, columns, given) if found is None else found
 
 
 def _looked_up(

@@ -11,13 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlnlearn.data.database import Columns
+from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.examples import Examples
 from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.probability import CLIP
 from mlnlearn.evaluate.ranking import Floats, labelled
 
 Blocks = NDArray[np.int64]
+
+_TIE = 1e-9
 
 
 def blocks_of(
@@ -49,6 +52,39 @@ def blocks_of(
     return found.astype(np.int64)
 
 
+def attribute_examples(databases: Sequence[Database], predicate: str) -> Examples:
+    """Return, of every tuple that has a value in the last argument, the atoms of all values.
+
+    Nothing is asked of tuples without a value: of pairs that are not linked, or cells left empty.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> facts = {"rates": [("Anna", "Film", "Good"), ("Bob", "Film", "Bad")]}
+    >>> db = Database.from_facts(Schema.of("rates(person,film,mark)"), facts)
+    >>> examples = attribute_examples([db], "rates")
+    >>> examples.columns.tolist(), examples.labels.tolist()
+    ([[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]], [True, False, False, True])
+    """
+    sizes = [db.size(db.schema[predicate].types[-1]) for db in databases]
+    facts = [db.facts(predicate) for db in databases]
+    parts = [np.repeat(table, size, axis=1) for table, size in zip(facts, sizes, strict=True)]
+    values = [
+        np.tile(np.arange(size, dtype=np.int32), table.shape[1])
+        for table, size in zip(facts, sizes, strict=True)
+    ]
+    true = np.concatenate(parts, axis=1)
+    asked = np.concatenate(values)
+    number = np.repeat(np.arange(len(parts), dtype=np.int32), [part.shape[1] for part in parts])
+    return Examples(
+        databases[0].schema[predicate],
+        number,
+        np.concatenate([true[:-1], asked[None, :]]),
+        true[-1] == asked,
+        np.ones(len(asked)),
+    )
+
+
 def accuracy(labels: ArrayLike, probabilities: ArrayLike, blocks: ArrayLike) -> float:
     """Return the share of blocks whose most probable value is the true one.
 
@@ -65,7 +101,8 @@ def accuracy(labels: ArrayLike, probabilities: ArrayLike, blocks: ArrayLike) -> 
     place, count = _numbered(truth, blocks)
     highest = np.full(count, -np.inf)
     np.maximum.at(highest, place, values)
-    best = values == highest[place]
+    # sums in another order differ in the last digits, and are still ties
+    best = np.isclose(values, highest[place], rtol=_TIE, atol=0.0)
     tied = np.bincount(place[best], minlength=count)
     return float(np.where(best, 1.0 / tied[place], 0.0)[truth].mean()) if truth.any() else np.nan
 

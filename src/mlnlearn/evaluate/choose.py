@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
@@ -16,6 +16,8 @@ from mlnlearn.evaluate.cross_validate import Learner, Negatives, cross_validate,
 from mlnlearn.evaluate.folds import Fold, entity_folds, leave_one_out
 from mlnlearn.evaluate.metrics import METRICS, SMALLER_IS_BETTER
 from mlnlearn.evaluate.parallel import Progress
+from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS
+from mlnlearn.evaluate.tables import WithMapping
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner)
 Grid = Mapping[str, Sequence[Any]]
@@ -54,6 +56,7 @@ def choose(
     seeds: int | Sequence[int] = 1,
     jobs: int = 1,
     given: Given = MARGINALS,
+    attributes: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Choice[AnyLearner]:
     """Try all settings of a grid by cross-validation within the given data, and return the best.
@@ -68,7 +71,7 @@ def choose(
         For some of the settings, the values to try.
     databases
         Training databases to leave out one by one, or folds of the training data.
-    query, negatives, seeds, jobs, given
+    query, negatives, seeds, jobs, given, attributes
         As for `cross_validate`.
     metric
         What to compare.
@@ -89,8 +92,9 @@ def choose(
     >>> choose(Constant(), {"weight": [-9.0, -1.0, 9.0]}, folds, "cancer", metric="cll").settings
     {'weight': -1.0}
     """
-    if metric not in METRICS:
-        raise InputError(f"no metric {metric!r}; there are: {', '.join(METRICS)}")
+    known = (*METRICS, *ATTRIBUTE_METRICS)
+    if metric not in known:
+        raise InputError(f"no metric {metric!r}; there are: {', '.join(known)}")
     combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     if not combinations:
         raise InputError("the grid has no settings to try")
@@ -105,6 +109,7 @@ def choose(
             jobs=jobs,
             metrics=[metric],
             given=given,
+            attributes=attributes,
         )
         table.append((settings, results.mean[metric]))
         if progress is not None:
@@ -119,6 +124,8 @@ def choose(
 
 def _with(learner: AnyLearner, settings: Mapping[str, Any]) -> AnyLearner:
     try:
+        if isinstance(learner, WithMapping):
+            return cast(AnyLearner, learner.with_settings(settings))
         return cast(AnyLearner, replace(cast(Any, learner), **settings))
     except TypeError as error:
         raise InputError(
@@ -134,7 +141,7 @@ class Tuned:
 
     Attributes
     ----------
-    learner, grid, query, metric, negatives, given
+    learner, grid, query, metric, negatives, given, attributes
         As for `choose`.
     entities
         Where there is only one database: the types to split it by (see `entity_folds`).
@@ -153,10 +160,11 @@ class Tuned:
 
     learner: Learner
     grid: Grid
-    query: str
+    query: str | Sequence[str]
     metric: str = "auc_pr"
     negatives: Negatives = "all"
     given: Given = MARGINALS
+    attributes: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     parts: int = 3
     seed: int = 0
@@ -179,5 +187,6 @@ class Tuned:
             seeds=[self.seed],
             jobs=self.jobs,
             given=self.given,
+            attributes=self.attributes,
         )
         return seeded(choice.learner, self.seed).fit(databases)

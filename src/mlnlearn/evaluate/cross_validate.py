@@ -15,6 +15,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, Given, with_seed
+from mlnlearn.evaluate.attributes import attribute_examples
 from mlnlearn.evaluate.folds import Fold, leave_one_out
 from mlnlearn.evaluate.measure import Cost, measured
 from mlnlearn.evaluate.metrics import METRICS, mean_of
@@ -48,8 +49,9 @@ class _Task:
     negatives: Negatives
     reweight: bool
     repeats: int
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...] | None
     given: Given
+    attributes: frozenset[str]
     keep: bool
 
 
@@ -63,8 +65,9 @@ def cross_validate(
     repeats: int = 20,
     seeds: int | Sequence[int] = 1,
     jobs: int = 1,
-    metrics: Iterable[str] = METRICS,
+    metrics: Iterable[str] | None = None,
     given: Given = MARGINALS,
+    attributes: Iterable[str] = (),
     keep_predictions: bool = False,
     name: str = "",
     progress: Progress | None = None,
@@ -96,10 +99,14 @@ def cross_validate(
     jobs
         Number of processes.
     metrics
-        Which metrics; see `scores`. Attributes with one value each (``!``) also have ``accuracy``
-        and ``attribute_cll``.
+        Which metrics; by default all that are defined: those of `scores`, and of predicates with
+        one value each (``!``, or `attributes`) also ``accuracy`` and ``attribute_cll``.
     given
         What the model may know when it predicts an atom: `Marginals` or `Conditionals`.
+    attributes
+        Predicates that hold one value, in their last argument, of those tuples that have one: the
+        columns of tables. Only atoms of such tuples are asked for. Values of places that the schema
+        marks ``!`` need no mention.
     keep_predictions
         Keep the predictions (of the first sample), for plots and pooled scores.
     name
@@ -122,8 +129,10 @@ def cross_validate(
     predicates = (query,) if isinstance(query, str) else tuple(query)
     folds = _as_folds(databases)
     numbers = range(seeds) if isinstance(seeds, int) else seeds
-    wanted = tuple(metrics)
-    _check(folds, predicates, negatives, wanted, repeats, len(numbers))
+    wanted = None if metrics is None else tuple(metrics)
+    columns = frozenset(attributes)
+    _check(folds, predicates, wanted or (), repeats, len(numbers))
+    _check_negatives(negatives, wanted or (), columns.intersection(predicates))
     tasks = [
         _Task(
             learner,
@@ -136,6 +145,7 @@ def cross_validate(
             1 if negatives == "all" else repeats,
             wanted,
             given,
+            columns,
             keep_predictions,
         )
         for number, fold in enumerate(folds, start=1)
@@ -155,7 +165,6 @@ def _as_folds(databases: Sequence[Database] | Sequence[Fold]) -> list[Fold]:
 def _check(
     folds: Sequence[Fold],
     query: tuple[str, ...],
-    negatives: str | float,
     metrics: tuple[str, ...],
     repeats: int,
     seeds: int,
@@ -172,11 +181,19 @@ def _check(
     for metric in metrics:
         if metric not in known:
             raise InputError(f"no metric {metric!r}; there are: {', '.join(known)}")
-    sampled = negatives != "all"
-    if sampled and (isinstance(negatives, str) or not negatives > 0):
+
+
+def _check_negatives(
+    negatives: str | float, metrics: Iterable[str], attributes: Iterable[str]
+) -> None:
+    if negatives == "all":
+        return
+    if isinstance(negatives, str) or not negatives > 0:
         raise InputError(f"negatives are 'all' or a number above 0, not {negatives!r}")
-    if sampled and set(metrics) & set(ATTRIBUTE_METRICS):
+    if set(metrics) & set(ATTRIBUTE_METRICS):
         raise InputError("accuracy of an attribute needs all its values: negatives='all'")
+    for name in sorted(attributes):
+        raise InputError(f"all values of the attribute {name} are asked for: negatives='all'")
 
 
 def seeded(learner: Learner, seed: int) -> Learner:
@@ -213,8 +230,8 @@ def _score(task: _Task, model: object, predicate: str, place: int, training: Cos
     examples, samples = _test_examples(task, predicate, rng)
     with measured() as testing:
         found = predict_examples(model, test, examples, with_seed(task.given, task.seed))
-    values = test[0].schema.functional.get(predicate, ())
-    scores = mean_of([found.take(rows).scores(task.metrics, values) for rows in samples])
+    metrics, values = _metrics(task, predicate)
+    scores = mean_of([found.take(rows).scores(metrics, values) for rows in samples])
     first = found.take(samples[0])
     positives = int(np.count_nonzero(first.label))
     return FoldResult(
@@ -232,6 +249,17 @@ def _score(task: _Task, model: object, predicate: str, place: int, training: Cos
     )
 
 
+def _metrics(task: _Task, predicate: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the metrics of a predicate, and the places of its values where it is an attribute."""
+    schema = task.fold.test[0].schema
+    values = schema.functional.get(predicate, ())
+    if predicate in task.attributes:
+        values = (schema[predicate].arity - 1,)
+    if task.metrics is not None:
+        return task.metrics, values
+    return (*METRICS, *ATTRIBUTE_METRICS) if values and task.negatives == "all" else METRICS, values
+
+
 def _test_examples(
     task: _Task, predicate: str, rng: np.random.Generator
 ) -> tuple[Examples, list[NDArray[np.int64]]]:
@@ -241,7 +269,11 @@ def _test_examples(
     """
     test = task.fold.test
     if task.negatives == "all":
-        examples = positives_and_negatives(test, predicate)
+        examples = (
+            attribute_examples(test, predicate)
+            if predicate in task.attributes
+            else positives_and_negatives(test, predicate)
+        )
         return examples, [np.arange(len(examples))]
     drawn = [
         positives_and_negatives(test, predicate, ratio=task.negatives, rng=rng)

@@ -1,7 +1,7 @@
 """Folds: what to train on and what to test on.
 
 Databases may be folds themselves (leave one out), or be grouped. A single database is split by its
-entities, with relationships restricted to the entities of a part, or by a time column.
+entities, at random or by groups, with relationships restricted to those of a part, or by time.
 """
 
 from __future__ import annotations
@@ -179,18 +179,76 @@ def _parts(database: Database, kind: str, parts: int, rng: np.random.Generator) 
     return rng.permutation(np.arange(database.size(kind)) % parts)
 
 
-def time_folds(database: Database, kind: str, cuts: Sequence[float]) -> list[Fold]:
-    """Split a database by a type that holds times: train up to a cut, test until the next.
+def group_folds(database: Database, predicate: str) -> list[Fold]:
+    """Split a database by groups of its entities: a fold for each group, tested on its entities.
 
-    Facts with a constant of that type belong to its time; all others are known at all times. The
-    test data after the last cut reach to the end.
+    Entities without a group are there in training and in testing, and so are all other types.
 
     Parameters
     ----------
     database
         The whole.
-    kind
-        The type; its constants read as numbers.
+    predicate
+        Says of each entity, its first argument, to which group it belongs, its second.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("inArea(person,area!)", "knows(person,person)")
+    >>> facts = {"inArea": [("Anna", "AI"), ("Bob", "AI"), ("Carl", "DB")],
+    ...          "knows": [("Anna", "Bob"), ("Bob", "Carl")]}
+    >>> folds = group_folds(Database.from_facts(schema, facts), "inArea")
+    >>> [(fold.name, list(fold.test[0].rows("knows"))) for fold in folds]
+    [('AI', [('Anna', 'Bob')]), ('DB', [])]
+    """
+    kind, group = _value_of_each(database, predicate)
+    names = database.domains[database.schema[predicate].types[1]].names
+    found = []
+    for code in np.unique(group[group >= 0]).tolist():
+        name = names[code]
+        test = {kind: np.flatnonzero((group == code) | (group < 0))}
+        train = {kind: np.flatnonzero(group != code)}
+        found.append(
+            Fold(
+                (restricted_to(database, train, f"{predicate} other than {name}"),),
+                (restricted_to(database, test, f"{predicate} {name}"),),
+                name,
+            )
+        )
+    if len(found) < 2:
+        raise InputError(f"{predicate} makes {len(found)} groups; at least two are needed")
+    return found
+
+
+def _value_of_each(database: Database, predicate: str) -> tuple[str, Codes]:
+    """Return the type of a predicate's entities, and for each the code of its value, else -1."""
+    types = database.schema[predicate].types
+    if len(types) != 2:
+        raise InputError(
+            f"{predicate} has {len(types)} arguments",
+            hint="name a predicate that gives an entity, its first argument, one value, its second",
+        )
+    entities, values = database.facts(predicate)
+    if len(np.unique(entities)) < len(entities):
+        raise InputError(f"{predicate} gives some {types[0]} more than one {types[1]}")
+    codes = np.full(database.size(types[0]), -1, np.int64)
+    codes[entities] = values
+    return types[0], codes
+
+
+def time_folds(database: Database, time: str, cuts: Sequence[float]) -> list[Fold]:
+    """Split a database by time: train on what is up to a cut, test on what is until the next.
+
+    The test data after the last cut reach to the end.
+
+    Parameters
+    ----------
+    database
+        The whole.
+    time
+        A type whose constants read as numbers: facts with such a constant belong to its time, all
+        others are known at all times. Or a predicate that gives each entity, its first argument,
+        such a time, its second: the entities belong to their times, with all their facts.
     cuts
         The last times to train on, ascending; one fold each.
 
@@ -203,25 +261,41 @@ def time_folds(database: Database, kind: str, cuts: Sequence[float]) -> list[Fol
     >>> list(fold.train[0].rows("sold")), list(fold.test[0].rows("sold"))
     ([('A', '1999')], [('B', '2000'), ('C', '2001')])
     """
+    kind, times = _times(database, time)
+    limits = [*cuts, np.inf]
+    if not cuts or any(later <= cut for cut, later in zip(cuts, limits[1:], strict=True)):
+        raise InputError(f"cuts must be given in ascending order, not {list(cuts)}")
+    always = np.isnan(times)
+    found = []
+    for cut, later in zip(cuts, limits[1:], strict=True):
+        before, after = times <= cut, (times > cut) & (times <= later)
+        if not before.any() or not after.any():
+            raise InputError(f"no {time} at or before {cut:g}, or none after it")
+        label = f"{time} > {cut:g}"
+        train = restricted_to(
+            database, {kind: np.flatnonzero(before | always)}, f"{time} ≤ {cut:g}"
+        )
+        test = restricted_to(database, {kind: np.flatnonzero(after | always)}, label)
+        found.append(Fold((train,), (test,), label))
+    return found
+
+
+def _times(database: Database, time: str) -> tuple[str, NDArray[np.float64]]:
+    """Return the type that is split by time, and the time of each of its constants."""
+    if time in database.schema:
+        kind, codes = _value_of_each(database, time)
+        values = _numbers(database, database.schema[time].types[1])
+        return kind, np.where(codes >= 0, values[codes], np.nan)
+    return time, _numbers(database, time)
+
+
+def _numbers(database: Database, kind: str) -> NDArray[np.float64]:
     if kind not in database.domains:
         raise InputError(f"no type {kind!r}; there are: {', '.join(database.domains)}")
     try:
-        times = np.array([float(name) for name in database.domains[kind]])
+        return np.array([float(name) for name in database.domains[kind]])
     except ValueError as error:
         raise InputError(
             f"the constants of {kind!r} do not read as numbers: {error}",
             hint="name a type whose constants are years, dates as numbers, or steps",
         ) from None
-    limits = [*cuts, np.inf]
-    if not cuts or any(later <= cut for cut, later in zip(cuts, limits[1:], strict=True)):
-        raise InputError(f"cuts must be given in ascending order, not {list(cuts)}")
-    found = []
-    for cut, later in zip(cuts, limits[1:], strict=True):
-        before = np.flatnonzero(times <= cut)
-        after = np.flatnonzero((times > cut) & (times <= later))
-        if not len(before) or not len(after):
-            raise InputError(f"no {kind} at or before {cut:g}, or none after it")
-        label = f"{kind} > {cut:g}"
-        train = restricted_to(database, {kind: before}, f"{kind} ≤ {cut:g}")
-        found.append(Fold((train,), (restricted_to(database, {kind: after}, label),), label))
-    return found

@@ -97,8 +97,8 @@ class Results:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics."""
-        return tuple(self.folds[0].scores) if self.folds else ()
+        """Names of the metrics; some may be defined for some of the predicates only."""
+        return tuple(dict.fromkeys(name for fold in self.folds for name in fold.scores))
 
     @cached_property
     def mean(self) -> dict[str, float]:
@@ -130,9 +130,10 @@ class Results:
         """
         found: dict[tuple[int, str], list[float]] = {}
         for record in self.folds:
-            if metric not in record.scores:
-                raise InputError(f"no metric {metric!r}; there are: {', '.join(self.metrics)}")
-            found.setdefault((record.fold, record.query), []).append(record.scores[metric])
+            if metric in record.scores:
+                found.setdefault((record.fold, record.query), []).append(record.scores[metric])
+        if not found:
+            raise InputError(f"no metric {metric!r}; there are: {', '.join(self.metrics)}")
         return {key: float(np.mean(values)) for key, values in found.items()}
 
     def pooled(self) -> dict[str, Predictions]:
@@ -147,11 +148,19 @@ class Results:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as JSON has them."""
+        """Return the results as JSON has them; of several predicates, also each one's means."""
+        several = len(self.query) > 1
+        parts = {"by_query": {name: self.of(name)._summary() for name in self.query}}
         return {
             "learner": self.learner,
-            "query": self.query[0] if len(self.query) == 1 else list(self.query),
+            "query": list(self.query) if several else self.query[0],
             "folds": [fold.to_dict() for fold in self.folds],
+            **self._summary(),
+            **(parts if several else {}),
+        }
+
+    def _summary(self) -> dict[str, dict[str, float | None]]:
+        return {
             "mean": {name: _plain(value) for name, value in self.mean.items()},
             "sd": {name: _plain(value) for name, value in self.sd.items()},
         }

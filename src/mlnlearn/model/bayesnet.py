@@ -169,9 +169,33 @@ class ParametrizedBayesNet:
         answer: np.float64 = self.conditional(child)[(*index, self._value(child, value))]
         return answer
 
-    def joint(self, nodes: Sequence[str | Node]) -> Floats:
-        """Return the exact joint distribution of some nodes, one axis each (say, a family)."""
+    def joint(self, nodes: Sequence[str | Node], given: Mapping[str, str] | None = None) -> Floats:
+        """Return the exact joint distribution of some nodes, one axis each (say, a family).
+
+        With `given`, it is that among tuples in which other nodes have these values.
+
+        Examples
+        --------
+        >>> from mlnlearn.logic.atoms import Predicate
+        >>> rain, wet = (Node(Predicate(name), (), ("F", "T")) for name in ("rain", "wet"))
+        >>> root = ConditionalTable((), np.zeros((1, 0), int), np.array([[3.0, 1.0]]), 1e-9)
+        >>> rows = np.array([[0], [1]]), np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> net = ParametrizedBayesNet((rain, wet), (root, ConditionalTable((0,), *rows, 1e-9)))
+        >>> net.joint(["rain()"], {"wet()": "T"}).round(3).tolist()
+        [0.5, 0.5]
+        """
+        held = {self.place(name): value for name, value in (given or {}).items()}
         wanted = [self.place(node) for node in nodes]
+        if set(held) & set(wanted):
+            raise InputError("a node cannot be both asked for and given")
+        whole = self._joint([*held, *wanted])
+        chosen = whole[tuple(self._value(place, value) for place, value in held.items())]
+        total = chosen.sum()
+        if held and total <= 0:
+            raise InputError("what is given has probability 0")
+        return np.asarray(chosen / total) if held else chosen
+
+    def _joint(self, wanted: list[int]) -> Floats:
         needed, waiting = set(wanted), list(wanted)
         while waiting:
             new = set(self.tables[waiting.pop()].parents) - needed

@@ -1,4 +1,4 @@
-"""HTML and SVG by functions, so that nothing unescaped gets in."""
+"""Tables and data of the page, made from pieces of HTML."""
 
 from __future__ import annotations
 
@@ -9,51 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from mlnlearn.model.markup import Markup, join, number, tag
 
-class Markup(str):
-    """Text that is HTML already; any other text is escaped where it enters a page."""
-
-    __slots__ = ()
-
-
-def tag(name: str, /, *content: str | None, **attributes: str | float | bool | None) -> Markup:
-    """Return an element.
-
-    Underscores in the names of attributes stand for hyphens; a trailing one goes (``class_``).
-    Attributes that are None or False are left out.
-
-    Examples
-    --------
-    >>> tag("p", "x < y", tag("b", "!"), class_="note", hidden=True)
-    '<p class="note" hidden>x &lt; y<b>!</b></p>'
-    """
-    parts = [name]
-    for key, value in attributes.items():
-        if value is None or value is False:
-            continue
-        label = key.rstrip("_").replace("_", "-")
-        parts.append(label if value is True else f'{label}="{escape(str(value))}"')
-    opening = " ".join(parts)
-    if name in ("meta", "input"):
-        return Markup(f"<{opening}>")
-    return Markup(f"<{opening}>{join(content)}</{name}>")
-
-
-def join(content: Iterable[str | None]) -> Markup:
-    """Put pieces together, escaping those that are plain text.
-
-    Examples
-    --------
-    >>> join(["a & b", Markup("<hr>"), None])
-    'a &amp; b<hr>'
-    """
-    return Markup(
-        "".join(
-            part if isinstance(part, Markup) else escape(part)
-            for part in content
-            if part is not None
-        )
-    )
+__all__ = ["Cell", "Column", "Markup", "join", "json_script", "number", "table", "tag"]
 
 
 def json_script(identity: str, data: Any) -> Markup:
@@ -68,24 +26,6 @@ def json_script(identity: str, data: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(f'<script type="application/json" id="{escape(identity)}">{text}</script>')
-
-
-def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
-    """Return a number as a page shows it.
-
-    Examples
-    --------
-    >>> number(-0.12345), number(2.0, 1, signed=True), number(float("nan")), number(float("inf"))
-    ('−0.123', '+2.0', '–', '∞')
-    """
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:{'+' if signed else ''},.{digits}f}"
-    if float(text.replace(",", "")) == 0.0:
-        text = text.replace("-", "")
-    return text.replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)

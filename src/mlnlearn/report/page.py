@@ -13,11 +13,13 @@ from mlnlearn.report.markup import Markup, tag
 from mlnlearn.report.sections import (
     drawings_section,
     headline,
+    overview_section,
     performance_section,
     rules_section,
 )
 from mlnlearn.report.views import View, view_of
 
+_MOST_NAMED = 3
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
@@ -75,11 +77,16 @@ def report(
     predictions = [
         view.predictions(given, name, [other for other in names if other != name]) for name in names
     ]
-    heading = title or f"What the model says about {', '.join(names)}"
+    heading = title or f"What the model says about {_named(names)}"
     drawing = drawings_section(view)
     sections = [
         ("rules", "Rules", rules_section(view, given)),
         *([("drawing", "Drawings", drawing)] if drawing else []),
+        *(
+            [("overview", "All predicates", overview_section(view, given, predictions))]
+            if len(names) > 1
+            else []
+        ),
         *(
             (
                 f"performance-{name}",
@@ -92,6 +99,10 @@ def report(
     ]
     figures = [*_sizes(view, given), *headline(predictions)]
     return _page(heading, view.kind, figures, sections)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} predicates"
 
 
 def _label(name: str, queries: int) -> str:

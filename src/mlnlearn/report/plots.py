@@ -14,7 +14,7 @@ from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.report.markup import Markup, tag
 
 _WIDTH, _HEIGHT = 340, 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 12, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 12, 44
 
 Look = Literal["main", "second", "faint", "reference"]
 
@@ -89,7 +89,7 @@ def plot(title: str, x: Axis, y: Axis, series: Sequence[Series], note: str = "")
     --------
     >>> line = Series.of("model", [0.0, 1.0], [0.0, 1.0])
     >>> text = plot("ROC", Axis("fall-out"), Axis("recall"), [line])
-    >>> '<path class="line main" d="M60.0,226.0 L328.0,12.0">' in text
+    >>> '<path class="line main" d="M72.0,226.0 L328.0,12.0">' in text
     True
     """
     drawing = tag(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.query import Engine
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule
@@ -53,11 +53,7 @@ def written_out(mln: MLN, databases: Sequence[Database]) -> MLN:
     >>> [str(rule) for rule in written_out(mln, [db]).rules]
     ['1.0 likes(x,Pie)', '1.0 likes(x,Jam)']
     """
-    names: dict[str, dict[str, None]] = {}
-    for database in databases:
-        for kind, vocabulary in database.domains.items():
-            names.setdefault(kind, {}).update(dict.fromkeys(vocabulary.names))
-    return mln.expanded({kind: tuple(found) for kind, found in names.items()})
+    return mln.expanded(constants_by_type(databases))
 
 
 def ranked_rules(rules: Sequence[Rule], engine: Engine, most: int) -> list[RankedRule]:

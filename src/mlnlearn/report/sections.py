@@ -9,6 +9,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.evaluate.metrics import METRICS
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, Predictions
 from mlnlearn.evaluate.results import Results
+from mlnlearn.model.boosted.drawing import tree_svg
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import Tree
 from mlnlearn.model.boosted.text import Naming
@@ -18,10 +19,11 @@ from mlnlearn.report.curves import (
     learning_plots,
     performance_plots,
 )
+from mlnlearn.report.family_trees import MOST_LEAVES, family_key, family_svg
 from mlnlearn.report.markup import Cell, Column, Markup, join, number, table, tag
 from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
-from mlnlearn.report.trees import tree_svg
 from mlnlearn.report.views import BayesView, BoostedView, View
+from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 MOST_RULES = 300
 """Rules beyond this number, the weakest, are left out."""
@@ -109,11 +111,11 @@ def _count(value: int | None) -> Cell:
 
 
 def drawings_section(view: View) -> Markup | None:
-    """Return the trees of a boosted model, or the graph of a Bayes net; None without either."""
+    """Return the trees of a boosted model, or the graph and trees of a Bayes net; else None."""
     if isinstance(view, BayesView):
         # svg() escapes the names of its nodes itself
         picture = tag("div", Markup(view.model.net.svg()), class_="net scroll", tabindex=0)
-        return section("drawing", "Bayes net", picture)
+        return section("drawing", "Bayes net", picture, *_families(view.model))
     if not isinstance(view, BoostedView):
         return None
     parts = [_importance(view.model)]
@@ -130,6 +132,24 @@ def drawings_section(view: View) -> Markup | None:
     return section("drawing", title, *parts)
 
 
+def _families(model: JoinBayesModel) -> list[Markup]:
+    """Return the tree or the conditional table of every node, with what its rules ask to hold."""
+    parts = []
+    for family in model.families:
+        if not family.leaves:
+            continue
+        links = ", ".join(str(relationship.link) for relationship in family.given)
+        size = "1 leaf" if len(family.leaves) == 1 else f"{len(family.leaves):,} leaves"
+        label = f"{family.child}{' where ' + links if links else ''}: {size}"
+        if len(family.leaves) > MOST_LEAVES:
+            parts.append(tag("p", f"{label}, too many to draw", class_="note"))
+            continue
+        drawn = tag("div", family_svg(family), class_="scroll", tabindex=0)
+        content = (tag("summary", label), family_key(family), drawn)
+        parts.append(tag("details", *content, open=not parts, class_="drawn"))
+    return parts
+
+
 def _importance(model: BoostedModel) -> Markup:
     rows = [
         tag(
@@ -142,6 +162,21 @@ def _importance(model: BoostedModel) -> Markup:
     ]
     note = "How much each predicate matters: its share of the absolute weights of the rules."
     return tag("div", tag("p", note, class_="note"), tag("ul", *rows, class_="bars"))
+
+
+def overview_section(
+    view: View, databases: Sequence[Database], predictions: Sequence[Predictions]
+) -> Markup:
+    """Return the scores of several predicates, each over all databases."""
+    schema = databases[0].schema
+    places = [view.values(found.predicate, schema) for found in predictions]
+    metrics = (*METRICS, *(ATTRIBUTE_METRICS if any(places) else ()))
+    columns = (Column("predicate", words=True), Column("true"), Column("false"), *_titled(metrics))
+    rows = [
+        _fold_row(found.predicate.name, found, metrics, values)
+        for found, values in zip(predictions, places, strict=True)
+    ]
+    return section("overview", "All predicates", table("Scores by predicate", columns, rows))
 
 
 def performance_section(
@@ -162,7 +197,7 @@ def performance_section(
         for found in mine
         if all(fold.predictions is not None for fold in found.folds)
     ]
-    places = databases[0].schema.functional.get(name, ())
+    places = view.values(predictions.predicate, databases[0].schema)
     content: list[Markup | None] = [
         tag(
             "div",
@@ -207,7 +242,8 @@ def _titled(metrics: Sequence[str]) -> list[Column]:
 def _fold_row(
     label: str, part: Predictions, metrics: Sequence[str], places: Sequence[int]
 ) -> list[Cell]:
-    found = part.scores(metrics, places) if len(part) else {}
+    known = [name for name in metrics if places or name not in ATTRIBUTE_METRICS]
+    found = part.scores(known, places) if len(part) else {}
     true = float(part.weight[part.label].sum())
     return [
         Cell(label),

@@ -13,7 +13,9 @@ from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import Marginals
 from mlnlearn.evaluate.predictions import Predictions, predict_examples
+from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
@@ -48,6 +50,10 @@ class View(ABC):
     ) -> Predictions:
         """Predict atoms of a predicate; `others` are the predicates predicted along with it."""
 
+    def values(self, predicate: Predicate, schema: Schema) -> tuple[int, ...]:
+        """Return the places of a predicate that hold one value of several; none, as a rule."""
+        return schema.functional.get(predicate.name, ())
+
     @abstractmethod
     def reasons(self, databases: Sequence[Database], atoms: Predictions) -> list[Reasons]:
         """Explain atoms."""
@@ -81,7 +87,7 @@ class NetworkView(View):
 
     def reasons(self, databases: Sequence[Database], atoms: Predictions) -> list[Reasons]:
         """Weigh flip counts."""
-        places = self.mln.schema.functional.get(atoms.predicate.name, ())
+        places = self.values(atoms.predicate, self.mln.schema)
         return network_reasons(self.mln, databases, atoms, places)
 
 
@@ -159,10 +165,14 @@ class BayesView(View):
             np.concatenate([part.weight for part in parts]),
         )
 
+    def values(self, predicate: Predicate, schema: Schema) -> tuple[int, ...]:
+        """Return the place of an attribute's value, the last; a flag has none."""
+        node = next(n for n in self.model.net.nodes if n.predicate == predicate)
+        return () if node.is_flag else (predicate.arity - 1,)
+
     def reasons(self, databases: Sequence[Database], atoms: Predictions) -> list[Reasons]:
         """Weigh flip counts, of an attribute those of choosing one of its values."""
-        node = next(n for n in self.model.net.nodes if n.predicate == atoms.predicate)
-        places = () if node.is_flag else (atoms.predicate.arity - 1,)
+        places = self.values(atoms.predicate, self.model.schema)
         return network_reasons(self.model.mln(), databases, atoms, places)
 
 

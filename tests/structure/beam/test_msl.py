@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.structure import plain_folds, planted, recovered
+from bench.structure import planted, recovered
 from mlnlearn.data.catalog import VARIABLE
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Literal, Predicate
@@ -17,6 +17,7 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.beam.moves import Language, is_connected
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
+from studies.gslp_data import plain_folds
 
 SMOKES = Predicate("smokes", ("t",))
 FRIENDS = Predicate("friends", ("t", "t"))

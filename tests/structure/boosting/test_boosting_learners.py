@@ -5,14 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.data.synthetic import university
 from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.files import to_json
-from mlnlearn.model.boosted.rules import ClauseList, bodies
+from mlnlearn.model.boosted.rules import ClauseList, HornClause, bodies
+from mlnlearn.model.boosted.world import World
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from structure.boosting.boosting_reference import small_world
@@ -117,6 +121,39 @@ def test_planted_rules_are_recovered(learner):
     base = rate * np.log(rate) + (1 - rate) * np.log(1 - rate)
     assert truth / len(labels) - ours < 0.02
     assert ours - base > 0.6 * (truth / len(labels) - base)
+
+
+def test_few_steps_leave_weights_below_the_most_likely_ones_and_no_rule_takes_them():
+    areas = university(100, areas=4, rng=1).databases
+    rules = BoostedMLN(target="advisedBy", representation="clauses").fit(areas).rules_of()
+    learned = {}
+    for clause in (clause for step in rules.steps for clause in step.clauses):
+        learned[clause.body] = learned.get(clause.body, 0.0) + clause.weight
+    examples = positives_and_negatives(areas, "advisedBy")
+    world = World(areas)
+    rows = world.numbered(examples.predicate, examples.database, examples.columns)
+    counts = np.stack(
+        [
+            step_values(ClauseList((HornClause(body, 1.0),)), world, rows, False)
+            for body in learned | {(): 0.0}
+        ]
+    )
+
+    def loss(weights):
+        odds = weights @ counts
+        value = np.logaddexp(0.0, np.where(examples.labels, -odds, odds)).sum()
+        slope = counts @ (expit(odds) - examples.labels)
+        return value + 1e-3 * weights @ weights, slope + 2e-3 * weights
+
+    best = minimize(loss, np.zeros(len(counts)), jac=True, method="L-BFGS-B")
+    (number,) = (
+        number
+        for number, body in enumerate(learned)
+        if [pattern.predicate.name for pattern in body] == ["ta", "taughtBy"]
+    )
+    # the same rules, with the weights of maximum likelihood: that of the planted rule is back
+    assert best.x[number] == pytest.approx(1.2, abs=0.4)
+    assert 0 < list(learned.values())[number] < best.x[number]
 
 
 def test_calibrated_probabilities_hold_on_the_population_and_paper_ones_do_not(areas):

@@ -1,9 +1,11 @@
 """Exact conditionals of attributes: against counting the rules in every changed world."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from join_worlds import chain_tables, counter_of, self_tables
+from join_worlds import chain_tables, counter_of, flag_tables, self_tables, value_of
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
@@ -35,7 +37,9 @@ def brute_log_probabilities(database, mln, node, key, first):
 
 
 @pytest.mark.parametrize("tables", [chain_tables, self_tables])
-@pytest.mark.parametrize("learner", [MBN(links=True), LAJDT(links=True), LAJDT(), MBN()])
+@pytest.mark.parametrize(
+    "learner", [MBN(links=True), LAJDT(links=True, pruning="none"), LAJDT(pruning="none"), MBN()]
+)
 @pytest.mark.parametrize("seed", [0, 5])
 def test_probabilities_are_those_of_the_rules(tables, learner, seed):
     database, mapping = tables(seed, size=3)
@@ -112,6 +116,68 @@ def test_gradient_is_numerically_right():
         step[place] = 1e-5
         slope = (likelihood(weights + step)[0] - likelihood(weights - step)[0]) / 2e-5
         assert gradient[place] == pytest.approx(slope, abs=1e-5)
+
+
+def holding(database, layout, family, leaf, node, key, value, known):
+    """How many groundings of a leaf's rules hold for each child value, with one value changed.
+
+    What is asked for must be known: a grounding that asks for an unknown value does not hold.
+    """
+    path = [(family.parents[place], wanted) for place, wanted in family.leaves[leaf]]
+    asked = [(r.link, 1) for r in family.given] + path
+    nodes = [family.child, *(parent for parent, _ in asked)]
+    variables = list(dict.fromkeys(v for n in nodes for v in n.variables))
+    counts = np.zeros(family.child.size)
+
+    def seen(other, world):
+        ids = [world[variable] for variable in other.variables]
+        if other.predicate == node.predicate and ids == list(key):
+            return value
+        place = (other.predicate.name, *ids)
+        if place not in known:
+            known[place] = value_of(database, other, world)
+        return known[place]
+
+    for codes in product(*(range(database.size(layout.types[v])) for v in variables)):
+        world = dict(zip(variables, codes, strict=True))
+        own = seen(family.child, world)
+        if own is not None and all(seen(parent, world) == wanted for parent, wanted in asked):
+            counts[own] += 1
+    return counts
+
+
+@pytest.mark.parametrize("tables", [chain_tables, self_tables, flag_tables])
+@pytest.mark.parametrize(
+    "learner", [MBN(links=True), LAJDT(links=True, pruning="none"), LAJDT(pruning="none")]
+)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_groundings_that_ask_for_an_unknown_value_do_not_hold(tables, learner, seed):
+    database, mapping = tables(seed, 0.3, 4)
+    model = learner.fit(database, mapping)
+    rng = np.random.default_rng(seed)
+    object.__setattr__(model, "weights", rng.normal(size=len(model.weights)) * 0.3)
+    counter = counter_of([database], mapping)
+    layout, known = counter.data.layout, {}
+    for found in model.predict(database).values():
+        node, first = found.node, int(found.node.relationship is not None)
+        entities = [[k] for k in range(len(found.truth))]
+        keys = counter.data.links[node.relationship.name].T.tolist() if first else entities
+        unknown = np.flatnonzero(found.truth == node.size)[:1].tolist()
+        for place in {*unknown, int(rng.integers(len(keys)))}:
+            scores = np.full(node.size, -np.inf)
+            for value in range(first, node.size):
+                scores[value], start = 0.0, 0
+                for family in model.families:
+                    for leaf in range(len(family.leaves)):
+                        stop = start + family.child.size
+                        where = node, keys[place], value, known
+                        held = holding(database, layout, family, leaf, *where)
+                        held[: int(not family.emitted[0])] = 0
+                        scores[value] += held @ model.weights[start:stop]
+                        start = stop
+            expected = scores - np.logaddexp.reduce(scores)
+            got = found.log_probabilities[place]
+            assert got[first:] == pytest.approx(expected[first:], abs=1e-9)
 
 
 def test_unknown_values_are_predicted_and_not_scored():

@@ -1,8 +1,11 @@
 """Links, edges and variabilisation as in the examples of Dinh et al. 2011."""
 
+from xml.etree import ElementTree
+
 from mlnlearn.logic.atoms import Literal, Predicate
 from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import clause
+from mlnlearn.structure.predicate_graph.draw import to_dot, to_svg
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.links import Edge, Link, Node, formula_of, links
 from mlnlearn.structure.predicate_graph.paths import Step, variabilise
@@ -61,7 +64,24 @@ def test_graph_has_a_node_for_each_sign_and_can_be_drawn():
     chosen = next(iter(graph.edges))
     reduced = graph.reduced({chosen: 0.25})
     assert list(reduced.edges) == [chosen]
-    assert f'"{chosen.first}" -- "{chosen.second}" [label="{chosen.link} 0.25"]' in reduced.to_dot()
+    line = f'"{chosen.first}" -- "{chosen.second}" [label="{chosen.link} 0.25"]'
+    assert line in to_dot(reduced)
+    assert line not in to_dot(graph)
+
+
+def test_a_picture_has_every_node_and_edge_and_thick_lines_for_high_measures():
+    graph = PredicateGraph.of([ADVISED, PROFESSOR])
+    picture = ElementTree.fromstring(to_svg(graph))
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(picture.findall(f"{space}path")) == len(graph.edges)
+    titles = {title.text.strip() for title in picture.iter(f"{space}title")}
+    assert titles == {f"{edge} {edge.link}" for edge in graph.edges}
+    one, two = list(graph.edges)[:2]
+    reduced = ElementTree.fromstring(to_svg(graph.reduced({one: 1.0, two: 0.01})))
+    thick, thin = (float(p.get("stroke-width")) for p in reduced.iter(f"{space}path"))
+    assert thick > thin
+    names = [text.text for text in reduced.findall(f"{space}text") if text.get("text-anchor")]
+    assert names == [str(node) for node in graph.nodes]
 
 
 def test_example_6():

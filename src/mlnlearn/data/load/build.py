@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.columns import Codes, sorted_names
-from mlnlearn.data.load.derive import derive_mapping
+from mlnlearn.data.load.cutoff import CutOff, cut_tables
+from mlnlearn.data.load.derive import derive_mapping, key_columns
 from mlnlearn.data.load.discretize import band_names, find_cuts
-from mlnlearn.data.load.edits import MappingLike, apply_keys, read_edits
+from mlnlearn.data.load.edits import (
+    MappingLike,
+    apply_keys,
+    read_edits,
+    time_limits,
+    with_cut_off,
+)
 from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
 from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
 from mlnlearn.data.vocabulary import Vocabulary
@@ -38,9 +45,14 @@ class Loaded(NamedTuple):
 
 
 def build_database(
-    tables: Sequence[Table], mapping: MappingLike | None = None, name: str = ""
+    tables: Sequence[Table],
+    mapping: MappingLike | None = None,
+    name: str = "",
+    cut_off: CutOff | None = None,
 ) -> Loaded:
     """Check the tables, derive and edit the mapping, and turn the rows into facts.
+
+    With a `cut_off`, only rows up to then are used, of tables that have a time column.
 
     Examples
     --------
@@ -50,14 +62,35 @@ def build_database(
     >>> list(database.rows("sex")), database.unknown_facts("sex").tolist()
     ([('Anna', 'f')], [[1], [0]])
     """
-    edits = read_edits(mapping, tables)
+    edits = with_cut_off(read_edits(mapping, tables), cut_off, tables)
     keyed = apply_keys(tables, edits)
     problems = check_tables(keyed)
     if problems:
         raise InputErrors(problems)
+    limits = time_limits(edits)
+    if limits:
+        columns = {name: edit["columns"] for name, edit in edits.items()}
+        needed = {table.name: key_columns(table, columns.get(table.name, {})) for table in keyed}
+        before = {table.name: table.rows for table in keyed}
+        keyed = cut_tables(keyed, limits, needed)
     final = derive_mapping(keyed, edits)
+    for table in keyed:
+        if table.name in limits:
+            note = f"{table.rows:,} of {before[table.name]:,} rows are used"
+            final = final.with_note(table.name, note)
     builder = _Builder({table.name: table for table in keyed}, final)
     return Loaded(builder.database(name), builder.mapping)
+
+
+def says_yes(cell: str, true: str = "") -> bool:
+    """Tell whether the cell of a flag says yes; `true` is the only cell that does, if given.
+
+    Examples
+    --------
+    >>> says_yes("Yes"), says_yes("0"), says_yes("smoker", "smoker")
+    (True, False, True)
+    """
+    return cell == true if true else cell.strip().lower() in _YES
 
 
 @dataclass
@@ -210,10 +243,7 @@ class _Facts:
                 ),
             )
             return
-        chosen = [
-            name == column.true if column.true else text in _YES
-            for name, text in zip(cells.names, spelled, strict=True)
-        ]
+        chosen = [says_yes(name, column.true) for name in cells.names]
         yes = np.array([*chosen, False], np.bool_)[cells.codes]
         self.true[column.predicate] = keys[:, yes]
         if column.null == "unknown":

@@ -118,6 +118,26 @@ class Column:
         names = [self.names[code] if code >= 0 else None for code in present.tolist()]
         return self._merged(names, codes)
 
+    def where(self, rows: NDArray[np.bool_]) -> Column:
+        """Return the column of some rows only.
+
+        Examples
+        --------
+        >>> Column.of(["low", None, "high"]).where(np.array([False, True, True])).names
+        ('high',)
+        """
+        return self._merged(self.names, self.codes[rows], self.missing[rows])
+
+    def without(self, rows: NDArray[np.bool_]) -> Column:
+        """Return the column with the cells of some rows emptied.
+
+        Examples
+        --------
+        >>> Column.of(["low", "high"]).without(np.array([True, False])).codes.tolist()
+        [-1, 0]
+        """
+        return self._merged(self.names, self.codes, self.missing | rows)
+
     def codes_in(self, places: dict[str, int]) -> Codes:
         """Return the row codes in another vocabulary, -1 where missing or not in it."""
         recode = np.array([*(places.get(name, -1) for name in self.names), -1], np.int32)
@@ -183,7 +203,12 @@ def constant_name(value: Any) -> str:
         return value
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    if isinstance(value, float | np.floating | Decimal):
+    if isinstance(value, Decimal):
+        # digit by digit: keys may have more of them than a float
+        digits = format(value, "f")
+        short = digits.rstrip("0").rstrip(".") if "." in digits else digits
+        return "0" if short == "-0" else short
+    if isinstance(value, float | np.floating):
         number = float(value)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
     if isinstance(value, int | np.integer | datetime.date | datetime.time):
@@ -228,7 +253,7 @@ def _is_hashable(value: Any) -> bool:
 
 def _is_null(value: Any) -> bool:
     # NaN and the frames' own null markers are the values that do not equal themselves.
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
 
 
 def _number(name: str) -> float:

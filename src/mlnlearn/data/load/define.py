@@ -84,6 +84,7 @@ def _defined(table: Table, definition: TableDefinition) -> tuple[Table, list[Inp
         columns=columns,
         primary_key=definition.primary_key,
         foreign_keys=definition.foreign_keys,
+        declared=definition.columns,
     )
     return result, problems
 

@@ -58,7 +58,7 @@ def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
 def _table_mapping(
     table: Table, known: abc.Mapping[str, Table], edit: dict[str, Any]
 ) -> TableMapping:
-    keys = _key_columns(table, edit["columns"])
+    keys = key_columns(table, edit["columns"])
     kind = edit.get("kind") or _kind(table, keys)
     names_rows = len(keys) == 1 and table.primary_key == keys and not table.foreign_key_of(keys[0])
     if kind == "entity" and not names_rows:
@@ -71,18 +71,23 @@ def _table_mapping(
         raise InputError(
             "a relationship needs key columns", table.place(), 'set as = "key" for them'
         )
+    given = dict(edit["columns"])
+    time = edit.get("time", "")
+    if time and time not in keys:
+        given[time] = {"as": "skip"} | dict(given.get(time, {}))
     columns = tuple(
-        _column_mapping(table, known, kind, name, name in keys, edit["columns"].get(name, {}))
+        _column_mapping(table, known, kind, name, name in keys, given.get(name, {}))
         for name in table.columns
     )
-    entry = TableMapping(table.name, kind, columns=columns)
+    until = str(edit.get("until", ""))
+    entry = TableMapping(table.name, kind, columns=columns, time=time, until=until)
     if kind == "entity":
         return replace(entry, type=edit.get("type") or type_name(table.name))
     return replace(entry, predicate=edit.get("predicate", clean_name(table.name)))
 
 
-def _key_columns(table: Table, columns: dict[str, dict[str, Any]]) -> tuple[str, ...]:
-    """Return the key columns in the order of the table."""
+def key_columns(table: Table, columns: abc.Mapping[str, abc.Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the key columns in the order of the table, with the roles that edits give columns."""
     keys = set(table.primary_key)
     if not keys:
         keys = {column for key in table.foreign_keys for column in key.columns}

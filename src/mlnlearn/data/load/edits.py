@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mlnlearn.data.load.cutoff import CutOff, TimeLimit, time_text
 from mlnlearn.data.load.discretize import METHODS
 from mlnlearn.data.load.mapping import KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
@@ -94,6 +95,8 @@ def _check_table(
         "kind": lambda value: _one_of(value, KINDS),
         "type": _a_name,
         "predicate": lambda value: "" if value == "" else _a_name(value),
+        "time": lambda value: _one_of(value, tuple(tables[name].columns)),
+        "until": lambda value: "" if time_text(value) else _expected("a date or a number", value),
     }
     columns = settings.get("columns", {})
     rest = {key: value for key, value in settings.items() if key != "columns"}
@@ -167,6 +170,52 @@ def _is_number(value: Any) -> bool:
 def _two_or_more(value: Any) -> str:
     fine = isinstance(value, int) and not isinstance(value, bool) and value >= 2
     return "" if fine else _expected("a number of at least 2", value)
+
+
+def with_cut_off(edits: Edits, cut_off: CutOff | None, tables: Sequence[Table]) -> Edits:
+    """Return the edits with a cut-off for every table that has a time column.
+
+    Examples
+    --------
+    >>> with_cut_off({}, CutOff(1999, {"people": "born"}), [Table("people", {"born": None})])
+    {'people': {'columns': {}, 'time': 'born', 'until': '1999'}}
+    """
+    if cut_off is None:
+        return edits
+    until = time_text(cut_off.until)
+    if until is None:
+        raise InputError(f"cut-off: {_expected('a date such as 2020-12-31', cut_off.until)}")
+    settings = {name: {"time": column} for name, column in cut_off.columns.items()}
+    faults = list(_check(settings, {table.name: table for table in tables}))
+    if faults:
+        raise InputErrors([InputError(fault, Location("cut-off")) for fault in faults])
+    found = {name: dict(edit) for name, edit in edits.items()}
+    for name, setting in settings.items():
+        found.setdefault(name, {"columns": {}}).update(setting)
+    timed = [edit for edit in found.values() if "time" in edit]
+    if not timed:
+        raise InputError(
+            "cut-off: no table has a time column",
+            hint='name one as TABLE.COLUMN, or set time = "column" for tables in the mapping',
+        )
+    for edit in timed:
+        edit["until"] = until
+    return found
+
+
+def time_limits(edits: Edits) -> dict[str, TimeLimit]:
+    """Return the limits in time, by table.
+
+    Examples
+    --------
+    >>> time_limits({"people": {"columns": {}, "time": "born", "until": "1999"}})
+    {'people': TimeLimit(column='born', until='1999')}
+    """
+    given = {n: e for n, e in edits.items() if e.get("until") and e.get("kind") != "skip"}
+    for name, edit in given.items():
+        if not edit.get("time"):
+            raise InputError(f"[{name}] until: which column says when a row is from? Set time")
+    return {n: TimeLimit(e["time"], str(time_text(e["until"]))) for n, e in given.items()}
 
 
 def apply_keys(tables: Sequence[Table], edits: Edits) -> list[Table]:

@@ -11,6 +11,7 @@ import duckdb
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.cells import read_cells
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.sql import duckdb_columns
@@ -26,6 +27,7 @@ def from_csv(
     ddl: str | Path | None = None,
     keys: KeysLike | None = None,
     mapping: MappingLike | None = None,
+    cut_off: CutOff | None = None,
     missing: Iterable[str] = ("",),
     delimiter: str = ",",
     name: str = "",
@@ -42,6 +44,8 @@ def from_csv(
         The keys by table, in place of `ddl`: see `Keys`.
     mapping
         Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    cut_off
+        Up to when rows are used, of tables with a time column: see `CutOff`.
     missing
         Cells that stand for NULL.
 
@@ -75,7 +79,9 @@ def from_csv(
     """
     nulls = tuple(missing)
     tables = _read_all(source, ".csv", lambda table, path: read_csv(table, path, nulls, delimiter))
-    return build_database(define_tables(tables, ddl, keys), mapping, name or _label(source))
+    return build_database(
+        define_tables(tables, ddl, keys), mapping, name or _label(source), cut_off
+    )
 
 
 def from_parquet(
@@ -84,6 +90,7 @@ def from_parquet(
     ddl: str | Path | None = None,
     keys: KeysLike | None = None,
     mapping: MappingLike | None = None,
+    cut_off: CutOff | None = None,
     name: str = "",
 ) -> Loaded:
     """Load a database from Parquet files, one a table; everything else as for `from_csv`.
@@ -99,7 +106,35 @@ def from_parquet(
     [('7', 'pre')]
     """
     tables = _read_all(source, ".parquet", read_parquet)
-    return build_database(define_tables(tables, ddl, keys), mapping, name or _label(source))
+    return build_database(
+        define_tables(tables, ddl, keys), mapping, name or _label(source), cut_off
+    )
+
+
+def read_folder(folder: str | Path, ddl: str | Path | None = None) -> list[Table]:
+    r"""Read a folder of CSV or Parquet files as tables with their keys.
+
+    Without `ddl`, a file ``schema.sql`` in the folder declares the keys; the tables may lie beside
+    it or in a folder ``tables`` there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "schema.sql").write_text("CREATE TABLE dog (id TEXT PRIMARY KEY);")
+    >>> _ = (folder / "dog.csv").write_text("id\nRex\n")
+    >>> [(table.name, table.primary_key) for table in read_folder(folder)]
+    [('dog', ('id',))]
+    """
+    place = Path(folder)
+    if ddl is None and (place / "schema.sql").is_file():
+        ddl = place / "schema.sql"
+        place = place / "tables" if (place / "tables").is_dir() else place
+    kinds = [suffix for suffix in (".csv", ".parquet") if any(place.glob(f"*{suffix}"))]
+    if len(kinds) == 2:
+        raise InputError("the folder has both CSV and Parquet files", Location(str(place)))
+    read = read_parquet if kinds == [".parquet"] else read_csv
+    return define_tables(_read_all(place, kinds[0] if kinds else ".csv", read), ddl, None)
 
 
 def _label(source: Source) -> str:

@@ -10,6 +10,7 @@ import narwhals as nw
 
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.tables import KeysLike, Table
@@ -22,6 +23,7 @@ def from_frames(
     keys: KeysLike | None = None,
     ddl: str | Path | None = None,
     mapping: MappingLike | None = None,
+    cut_off: CutOff | None = None,
     name: str = "",
 ) -> Loaded:
     """Load a database from data frames by table; everything else as for `from_csv`.
@@ -51,7 +53,7 @@ def from_frames(
             problems.append(error)
     if problems:
         raise InputErrors(problems)
-    return build_database(define_tables(tables, ddl, keys), mapping, name)
+    return build_database(define_tables(tables, ddl, keys), mapping, name, cut_off)
 
 
 def read_frame(name: str, frame: Any) -> Table:

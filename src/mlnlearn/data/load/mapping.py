@@ -91,6 +91,12 @@ class TableMapping:
         (no such facts where that is empty). ``skip``: nothing.
     columns
         All columns of the table.
+    time
+        The column that says when a row is from; by default it becomes no predicate.
+    until
+        The last day, moment or number in that column that is used; all where it is empty.
+    note
+        A remark for the reader, printed as a comment.
     """
 
     name: str
@@ -98,6 +104,9 @@ class TableMapping:
     type: str = ""
     predicate: str = ""
     columns: tuple[ColumnMapping, ...] = ()
+    time: str = ""
+    until: str = ""
+    note: str = field(default="", compare=False)
 
     @property
     def keys(self) -> tuple[ColumnMapping, ...]:
@@ -113,6 +122,11 @@ class TableMapping:
             lines.append(f"type = {_toml(self.type)}")
         if self.kind == "relationship":
             lines.append(f"predicate = {_toml(self.predicate)}")
+        if self.time:
+            lines.append(f"time = {_toml(self.time)}")
+        if self.until:
+            remark = f"  # {self.note}" if self.note else ""
+            lines.append(f"until = {_toml(self.until)}{remark}")
         if self.kind != "skip":
             lines += [f"columns.{_toml_key(entry.name)} = {entry}" for entry in self.columns]
         return "\n".join(lines)
@@ -164,12 +178,44 @@ class Mapping:
         new = replace(old, columns=columns)
         return Mapping(tuple(new if entry is old else entry for entry in self.tables))
 
+    def with_note(self, table: str, note: str) -> Mapping:
+        """Return the mapping with a remark on one table."""
+        return Mapping(
+            tuple(replace(entry, note=note) if entry.name == table else entry for entry in self)
+        )
+
+    def without_limits(self) -> Mapping:
+        """Return the mapping without limits in time: for data that a model is to predict."""
+        return Mapping(tuple(replace(table, until="", note="") for table in self.tables))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the mapping as the plain values that its TOML text holds."""
         return tomllib.loads(str(self))
 
+    @classmethod
+    def from_dict(cls, data: abc.Mapping[str, Any]) -> Mapping:
+        r"""Undo `as_dict`.
+
+        Examples
+        --------
+        >>> text = '[people]\nkind = "entity"\ntype = "person"\ncolumns.id = { as = "key" }'
+        >>> str(Mapping.from_dict(tomllib.loads(text))) == text
+        True
+        """
+        return cls(tuple(_table_from(name, dict(entry)) for name, entry in data.items()))
+
     def __str__(self) -> str:
         return "\n\n".join(str(table) for table in self.tables)
+
+
+def _table_from(name: str, entry: dict[str, Any]) -> TableMapping:
+    columns = []
+    for title, given in entry.pop("columns", {}).items():
+        settings = {key: value for key, value in given.items() if key != "as"}
+        if "cuts" in settings:
+            settings["cuts"] = tuple(settings["cuts"])
+        columns.append(ColumnMapping(title, given["as"], **settings))
+    return TableMapping(name, columns=tuple(columns), **entry)
 
 
 def _toml_key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables from SQLite and DuckDB, with the keys that their catalogs declare."""
+"""Tables from SQLite, DuckDB and PostgreSQL, with the keys that their catalogs declare."""
 
 from __future__ import annotations
 
@@ -7,33 +7,47 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.ddl import TableDefinition, sqlite_definitions
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
+from mlnlearn.data.load.postgres import is_postgres, read_address, read_postgres
 from mlnlearn.data.load.tables import ForeignKey, KeysLike, Table
+from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
 from mlnlearn.errors import InputError, InputErrors, Location
 
+if TYPE_CHECKING:  # an extra
+    from psycopg import Connection
+
+SqlSource: TypeAlias = (
+    "str | Path | sqlite3.Connection | duckdb.DuckDBPyConnection | Connection[Any]"
+)
 _NUMERIC = ("INT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
 def from_sql(
-    source: str | Path | sqlite3.Connection | duckdb.DuckDBPyConnection,
+    source: SqlSource,
     *,
     tables: Iterable[str] | None = None,
     keys: KeysLike | None = None,
     mapping: MappingLike | None = None,
+    cut_off: CutOff | None = None,
     name: str = "",
 ) -> Loaded:
-    """Load a database from an SQLite or DuckDB file, or from an open connection to either.
+    """Load a database from SQLite, DuckDB or PostgreSQL.
 
-    Files are opened for reading only. A table's keys come from the catalog, unless `keys` gives
-    them; `tables` restricts what is read. Otherwise as for `from_csv`.
+    `source` is a file, an address (``sqlite:///shop.sqlite``, ``duckdb:///shop.duckdb``,
+    ``postgresql://user@host/shop``), or an open connection to any of the three. PostgreSQL needs
+    the extra ``mlnlearn[postgres]``; ``?schema=lab,public`` behind its address chooses schemas, by
+    default those of the search path. Files are opened for reading only, servers asked in
+    a read-only transaction. A table's keys come from the catalog, unless `keys` gives them;
+    `tables` restricts what is read. Otherwise as for `from_csv`.
 
     Examples
     --------
@@ -50,15 +64,41 @@ def from_sql(
     phase(person,phase_value)
     advised_by(person,person)
     """
+    found = define_tables(read_sql(source, tables), None, keys)
+    return build_database(found, mapping, name or _name(source), cut_off)
+
+
+def read_sql(source: SqlSource, tables: Iterable[str] | None = None) -> list[Table]:
+    """Read tables with their keys, from wherever `from_sql` can.
+
+    Examples
+    --------
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE person (id TEXT PRIMARY KEY, phase TEXT)")
+    >>> [table.primary_key for table in read_sql(connection)]
+    [('id',)]
+    """
     wanted = None if tables is None else list(tables)
     if isinstance(source, sqlite3.Connection):
-        found = _read_sqlite(source, wanted)
-    elif isinstance(source, duckdb.DuckDBPyConnection):
-        found = _read_duckdb(source, wanted)
-    else:
-        found = _read_file(Path(source), wanted)
-        name = name or Path(source).stem
-    return build_database(define_tables(found, None, keys), mapping, name)
+        return _read_sqlite(source, wanted)
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        return _read_duckdb(source, wanted)
+    if is_postgres(source):
+        return read_postgres(source, wanted)
+    place = read_url(source) if isinstance(source, str) and is_url(source) else source
+    if isinstance(place, ServerAddress):
+        return read_address(place, wanted)
+    if not isinstance(place, str | Path):
+        kind = type(source).__name__
+        raise InputError(f"expected a file, an address or a connection, found {kind}")
+    return _read_file(Path(place), wanted)
+
+
+def _name(source: SqlSource) -> str:
+    if isinstance(source, str) and is_url(source):
+        place = read_url(source)
+        return place.name if isinstance(place, ServerAddress) else place.stem
+    return Path(source).stem if isinstance(source, str | Path) else ""
 
 
 def _read_file(path: Path, wanted: list[str] | None) -> list[Table]:
@@ -106,7 +146,13 @@ def _chosen(definitions: list[TableDefinition], wanted: list[str] | None) -> lis
 
 
 def _table(definition: TableDefinition, columns: dict[str, Column]) -> Table:
-    return Table(definition.name, columns, definition.primary_key, definition.foreign_keys)
+    return Table(
+        definition.name,
+        columns,
+        definition.primary_key,
+        definition.foreign_keys,
+        declared=definition.columns,
+    )
 
 
 def _read_sqlite(
@@ -161,18 +207,25 @@ def _duckdb_definitions(connection: duckdb.DuckDBPyConnection) -> list[TableDefi
     names = connection.execute(
         f"SELECT table_name FROM duckdb_tables() WHERE {here} ORDER BY table_oid"
     ).fetchall()
-    found = {name: TableDefinition(name, {}) for (name,) in names}
+    columns: dict[str, dict[str, str]] = {name: {} for (name,) in names}
+    for name, title, declared in connection.execute(
+        f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} "
+        "ORDER BY table_oid, column_index"
+    ).fetchall():
+        if name in columns:  # views have columns too
+            columns[name][title] = declared
+    found = {name: TableDefinition(name, columns[name]) for name in columns}
     constraints = connection.execute(
         "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
         f"referenced_column_names FROM duckdb_constraints() WHERE {here} "
         "ORDER BY table_oid, constraint_index"
     ).fetchall()
-    for name, kind, columns, target, referenced in constraints:
+    for name, kind, own, target, referenced in constraints:
         definition = found[name]
         if kind == "PRIMARY KEY":
-            found[name] = replace(definition, primary_key=tuple(columns))
+            found[name] = replace(definition, primary_key=tuple(own))
         elif kind == "FOREIGN KEY":
-            key = ForeignKey(tuple(columns), target, tuple(referenced))
+            key = ForeignKey(tuple(own), target, tuple(referenced))
             found[name] = replace(definition, foreign_keys=(*definition.foreign_keys, key))
     return list(found.values())
 

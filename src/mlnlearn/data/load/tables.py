@@ -70,6 +70,8 @@ class Table:
         Factorised columns by name, all of the same length.
     source
         The file the rows come from, if any; `lines` then gives the line of each row.
+    declared
+        SQL types by column, where something declares them.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     source: str = ""
     lines: NDArray[np.int64] | None = None
+    declared: abc.Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:

@@ -37,7 +37,7 @@ class Flip:
     value: Mask
     known: Mask
 
-    def part(self, chosen: slice) -> Flip:
+    def part(self, chosen: slice | Ints) -> Flip:
         """Return the flips of some of the examples."""
         columns = np.ascontiguousarray(self.columns[:, chosen])
         return Flip(self.predicate, columns, self.value[chosen], self.known[chosen])
@@ -106,10 +106,14 @@ class Bindings:
         """Return the rows of some examples."""
         return self.where(inside[self.example])
 
+    @property
+    def multiplicity(self) -> Ints:
+        """How many groundings each row stands for."""
+        return np.ones(len(self), np.int64) if self.times is None else self.times
+
     def totals(self) -> Ints:
         """Return each example's number of groundings."""
-        many = np.ones(len(self), np.int64) if self.times is None else self.times
-        totals: Ints = sum_by_example(self.example, many, self.size)
+        totals: Ints = sum_by_example(self.example, self.multiplicity, self.size)
         return totals
 
     def merged(self, needed: Collection[int]) -> Bindings:
@@ -127,11 +131,10 @@ class Bindings:
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
         if len(starts) == len(self):
             return self
-        many = np.ones(len(self), np.int64) if self.times is None else self.times
         first = order[starts]
         merged = np.zeros((len(self.columns), len(first)), np.int32)
         merged[kept] = self.columns[kept][:, first]
-        sums: Ints = np.add.reduceat(many[order], starts)
+        sums: Ints = np.add.reduceat(self.multiplicity[order], starts)
         return Bindings(self.world, self.example[first], merged, self.size, self.flip, sums)
 
     def count(self, pattern: Pattern) -> Ints:
@@ -151,26 +154,37 @@ class Bindings:
 
     def join(self, pattern: Pattern) -> Bindings:
         """Return the table with the pattern's facts joined; its new variables come last."""
+        rows, chosen = self._matches(pattern)
+        facts = self.world.relation(pattern.predicate)
+        flip = self._flip_of(pattern)
+        if flip is not None:
+            # the flipped atom takes part once, whatever the data say of it
+            keep = (facts[:, chosen] != flip.columns[:, self.example[rows]]).any(axis=0)
+            extra = np.flatnonzero(self.meets_flip(pattern) & flip.value[self.example])
+            rows = np.concatenate([rows[keep], extra])
+            added = flip.columns[:, self.example[extra]]
+            facts = np.concatenate([facts[:, chosen[keep]], added], axis=1)
+            chosen = np.argsort(rows, kind="stable")
+            rows = rows[chosen]
+        new = _new_places(pattern, self.variables)
+        columns = np.empty((len(self.columns) + len(new), len(rows)), np.int32)
+        for place, column in enumerate(self.columns):
+            np.take(column, rows, out=columns[place])
+        for place, number in enumerate(new, len(self.columns)):
+            np.take(facts[number + 1], chosen, out=columns[place])
+        many = None if self.times is None else self.times[rows]
+        return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
+
+    def _matches(self, pattern: Pattern) -> tuple[Ints, Ints]:
+        """Return pairs of a row and the number of a fact that is an instance of the pattern."""
         starts, lengths, order = self._ranges(pattern)
         rows = np.repeat(np.arange(len(self)), lengths)
         chosen = order[expand_ranges(starts, lengths)]
-        facts = self.world.relation(pattern.predicate)[:, chosen]
-        keep = _repeats_agree(pattern, self.variables, facts)
-        flip = self._flip_of(pattern)
-        if flip is not None:
-            keep &= (facts != flip.columns[:, self.example[rows]]).any(axis=0)
-        rows, facts = rows[keep], facts[:, keep]
-        if flip is not None:
-            # the flipped atom takes part once, whatever the data say of it
-            extra = np.flatnonzero(self.meets_flip(pattern) & flip.value[self.example])
-            rows = np.concatenate([rows, extra])
-            facts = np.concatenate([facts, flip.columns[:, self.example[extra]]], axis=1)
-            order = np.argsort(rows, kind="stable")
-            rows, facts = rows[order], facts[:, order]
-        new = [facts[place + 1] for place in _new_places(pattern, self.variables)]
-        columns = np.stack([*self.columns[:, rows], *new])
-        many = None if self.times is None else self.times[rows]
-        return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
+        if _has_repeats(pattern, self.variables):
+            facts = self.world.relation(pattern.predicate)[:, chosen]
+            keep = _repeats_agree(pattern, self.variables, facts)
+            rows, chosen = rows[keep], chosen[keep]
+        return rows, chosen
 
     def joined_rows(self, pattern: Pattern) -> int:
         """Return how many rows a join with the pattern makes, flips aside."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Split, Step
+from mlnlearn.model.boosted.chunks import TooManyRowsError, in_chunks
+from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Split, Step, Tree, nodes
 from mlnlearn.model.boosted.world import Pattern, World
 
 Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 17
 _MOST_ROWS = 1 << 23
-
-
-class _TooManyRowsError(Exception):
-    """A join would be larger than is good for memory: cut the examples."""
 
 
 def step_values(
@@ -52,56 +52,159 @@ def step_values(
     [1.0, 0.0, 0.0]
     """
     result = np.empty(examples.shape[1])
-    waiting = [(start, min(start + _CHUNK, len(result))) for start in range(0, len(result), _CHUNK)]
-    while waiting:
-        start, end = waiting.pop()
-        limit = _MOST_ROWS if end - start > 1 else None
-        part = None if flip is None else flip.part(slice(start, end))
-        table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)
-        try:
-            result[start:end] = _Evaluation(table, existential, limit).step(step)
-        except _TooManyRowsError:
-            middle = (start + end) // 2
-            waiting += [(start, middle), (middle, end)]
+
+    def run(start: int, end: int) -> None:
+        result[start:end] = _evaluation(world, examples, start, end, flip).step(step, existential)
+
+    in_chunks(len(result), _CHUNK, run)
     return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """A node of a tree and the examples that come by.
+
+    Attributes
+    ----------
+    reached
+        Which examples come to the node.
+    counts
+        At a leaf, the groundings of the branch; elsewhere those of branch and test, zero for
+        examples that do not come here.
+    """
+
+    reached: Mask
+    counts: Ints
+
+
+def routes(tree: Tree, world: World, examples: Codes) -> list[Stop]:
+    """Return who comes by each node of a tree, in the order of `nodes`.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("likes(person,person)", "happy(person)")
+    >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
+    >>> world = World([Database.from_facts(schema, facts)])
+    >>> tree = Tree(Split((Pattern(schema["likes"], (0, 1)),), Leaf(0.5), Leaf(-1.0)))
+    >>> people = np.array([[0, 0, 0], [0, 1, 2]], np.int32)
+    >>> for stop in routes(tree, world, people):
+    ...     print(stop.reached.tolist(), stop.counts.tolist())
+    [True, True, True] [2, 0, 0]
+    [True, False, False] [2, 0, 0]
+    [False, True, True] [1, 1, 1]
+    """
+    size = examples.shape[1]
+    stops = [Stop(np.zeros(size, np.bool_), np.zeros(size, np.int64)) for _ in nodes(tree)]
+
+    def run(start: int, end: int) -> None:
+        visits = _evaluation(world, examples, start, end, None).visits(tree.root)
+        for stop, (_, reached, counts) in zip(stops, visits, strict=True):
+            stop.reached[start:end], stop.counts[start:end] = reached, counts
+
+    in_chunks(size, _CHUNK, run)
+    return stops
+
+
+def values_from(node: Node, body: Body, world: World, examples: Codes, flip: Flip | None) -> Floats:
+    """Return the values below a node for examples that came there by a conjunction, all of them.
+
+    They are those under counting semantics, whatever the tests above may say of the examples.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("likes(person,person)", "happy(person)")
+    >>> world = World([Database.from_facts(schema, {"likes": [("A", "B"), ("A", "C")]})])
+    >>> likes = (Pattern(schema["likes"], (0, 1)),)
+    >>> values_from(Leaf(0.5), likes, world, np.array([[0], [0]], np.int32), None).tolist()
+    [1.0]
+    """
+    result = np.empty(examples.shape[1])
+
+    def run(start: int, end: int) -> None:
+        result[start:end] = _evaluation(world, examples, start, end, flip).subtree(node, body)
+
+    in_chunks(len(result), _CHUNK, run)
+    return result
+
+
+def values_below(node: Node, table: Bindings) -> Floats:
+    """Return the values below a node for examples whose groundings so far a table lists."""
+    return _Evaluation(table, None).subtree(node, ())
+
+
+def used(node: Node) -> frozenset[int]:
+    """Return the variables that the tests below a node use."""
+    if isinstance(node, Leaf):
+        return frozenset()
+    here = frozenset(variable for pattern in node.test for variable in pattern.variables)
+    return here | used(node.yes) | used(node.no)
+
+
+def _evaluation(
+    world: World, examples: Codes, start: int, end: int, flip: Flip | None
+) -> _Evaluation:
+    part = None if flip is None else flip.part(slice(start, end))
+    table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)
+    return _Evaluation(table, _MOST_ROWS if end - start > 1 else None)
 
 
 class _Evaluation:
     """One run over one chunk of examples."""
 
-    def __init__(self, table: Bindings, existential: bool, limit: int | None) -> None:
+    def __init__(self, table: Bindings, limit: int | None) -> None:
         self.table = table
-        self.existential = existential
         self.limit = limit
-        self.values = np.zeros(table.size)
 
-    def step(self, step: Step) -> Floats:
+    def step(self, step: Step, existential: bool) -> Floats:
+        values = np.zeros(self.table.size)
         if isinstance(step, ClauseList):
             for clause in step.clauses:
                 counts = self._counts(self.table, clause.body, frozenset())[0]
-                self._add(np.flatnonzero(counts), counts, clause.weight)
+                values += clause.weight * (counts > 0 if existential else counts)
         else:
-            everyone = np.ones(self.table.size, np.bool_)
-            self._node(step.root, self.table, everyone, everyone.astype(np.int64))
-        return self.values
+            for node, reached, counts in self.visits(step.root):
+                if isinstance(node, Leaf):
+                    values[reached] += node.value * (1 if existential else counts[reached])
+        return values
 
-    def _add(self, chosen: Ints, counts: Ints, weight: float) -> None:
-        self.values[chosen] += weight if self.existential else weight * counts[chosen]
+    def subtree(self, node: Node, body: Body) -> Floats:
+        """Return the values below a node for examples that came there by a conjunction."""
+        later = used(node)
+        for number, pattern in enumerate(body, 1):
+            rest = (variable for other in body[number:] for variable in other.variables)
+            self.table = self._joined(self.table, pattern, later.union(rest))
+        values = np.zeros(self.table.size)
+        for end, reached, counts in self.visits(node):
+            if isinstance(end, Leaf):
+                values[reached] = end.value * counts[reached]
+        return values
 
-    def _node(self, node: Node, table: Bindings, inside: Mask, counts: Ints) -> None:
+    def visits(self, node: Node) -> Iterator[tuple[Node, Mask, Ints]]:
+        """Yield every node below one with the examples that come by, and counts as in `Stop`."""
+        everyone = np.ones(self.table.size, np.bool_)
+        yield from self._node(node, self.table, everyone, self.table.totals())
+
+    def _node(
+        self, node: Node, table: Bindings, inside: Mask, counts: Ints
+    ) -> Iterator[tuple[Node, Mask, Ints]]:
         if isinstance(node, Leaf):
-            self._add(np.flatnonzero(inside), counts, node.value)
+            yield node, inside, counts
             return
-        later = _used(node.yes)
+        later = used(node.yes)
         tested, almost = self._counts(table, node.test, later)
+        yield node, inside, tested
         holds = tested > 0
         deeper = table
         if isinstance(node.yes, Split):
             deeper = self._joined(almost.of_examples(holds), node.test[-1], later)
-        self._node(node.yes, deeper, holds, tested)
+        yield from self._node(node.yes, deeper, holds, tested)
         rest = inside & ~holds
         smaller = table if isinstance(node.no, Leaf) else table.of_examples(rest)
-        self._node(node.no, smaller, rest, counts)
+        yield from self._node(node.no, smaller, rest, counts)
 
     def _counts(self, table: Bindings, body: Body, later: frozenset[int]) -> tuple[Ints, Bindings]:
         """Return each example's groundings, and the table joined with all patterns but the last.
@@ -117,14 +220,6 @@ class _Evaluation:
 
     def _joined(self, table: Bindings, pattern: Pattern, needed: frozenset[int]) -> Bindings:
         if self.limit is not None and table.joined_rows(pattern) > self.limit:
-            raise _TooManyRowsError
+            raise TooManyRowsError
         joined = table.join(pattern)
         return joined.merged(needed) if len(joined) > 2 * joined.size else joined
-
-
-def _used(node: Node) -> frozenset[int]:
-    """Return the variables that the tests below a node use."""
-    if isinstance(node, Leaf):
-        return frozenset()
-    here = frozenset(variable for pattern in node.test for variable in pattern.variables)
-    return here | _used(node.yes) | _used(node.no)

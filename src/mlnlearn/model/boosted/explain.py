@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlnlearn.counting.arrays import Codes
-from mlnlearn.model.boosted.evaluate import step_values
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.bindings import Mask
+from mlnlearn.model.boosted.potentials import is_true, own_values
 from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause, Step, TargetRules
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.boosted.world import World
@@ -47,8 +49,9 @@ def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) ->
     naming = Naming(rules.predicate)
     found: dict[str, Reason] = {}
     parts: list[tuple[Body, int, float]] = [((), 1, rules.intercept)]
+    truth = is_true(world, rules.predicate, atom)
     for step in (rules.prior, *rules.steps):
-        parts += _parts(step, existential, world, atom)
+        parts += _parts(step, existential, world, rules.predicate, atom, truth)
     for body, count, contribution in parts:
         text = naming.rule(body)
         before = found[text].contribution if text in found else 0.0
@@ -57,7 +60,7 @@ def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) ->
 
 
 def _parts(
-    step: Step, existential: bool, world: World, atom: Codes
+    step: Step, existential: bool, world: World, predicate: Predicate, atom: Codes, truth: Mask
 ) -> Iterator[tuple[Body, int, float]]:
     """Yield the bodies of a step that apply, with their groundings and contributions."""
     if isinstance(step, ClauseList):
@@ -65,10 +68,11 @@ def _parts(
     else:
         paths = step.paths
         numbered = step.with_values([float(number) for number in range(len(paths))])
-        reached = paths[int(step_values(numbered, world, atom, True)[0])]
+        number = own_values(numbered, world, predicate, atom, truth, existential=True)[0]
+        reached = paths[int(number)]
         weighted = [(reached.body, reached.value)]
     for body, weight in weighted:
         once = ClauseList((HornClause(body, 1.0),))
-        count = int(step_values(once, world, atom, False)[0])
+        count = int(own_values(once, world, predicate, atom, truth, existential=False)[0])
         if count:
             yield body, count, weight if existential else weight * count

@@ -100,17 +100,26 @@ def _grown(array):  # type: ignore[no-untyped-def]
     return larger
 
 
-@njit(cache=True)
-def _example_bounds(example):  # type: ignore[no-untyped-def]
-    """Return where the rows of each example start, and the number of rows at the end."""
-    bounds = np.empty(len(example) + 1, np.int64)
+@njit(cache=True, inline="always")
+def _find_hits(program, columns, groups, hash_keys, keys, found, hits):  # type: ignore[no-untyped-def]
+    """Find groups, list the rows that find one in `hits`, and return how many do."""
+    _find(program, columns, groups, hash_keys, keys, found)
     number = 0
-    for row in range(len(example)):
-        if row == 0 or example[row] != example[row - 1]:
-            bounds[number] = row
-            number += 1
-    bounds[number] = len(example)
-    return bounds[: number + 1]
+    for row in range(columns.shape[1]):  # without a branch: whether a row hits is hard to guess
+        hits[number] = row
+        number += found[row] >= 0
+    return number
+
+
+@njit(cache=True, inline="always")
+def _most_counts(program, size, example, found, hits, number):  # type: ignore[no-untyped-def]
+    """Return how many counts a program can have at most."""
+    examples, facts = 0, 0
+    for place in range(number):
+        row = hits[place]
+        facts += size[found[row]]
+        examples += place == 0 or example[hits[place - 1]] != example[row]
+    return min(facts, examples * max(program[16], 1))
 
 
 @njit(cache=True)
@@ -123,40 +132,43 @@ def count_candidates(  # type: ignore[no-untyped-def]
     zeros, and whether a count went beyond 32 bits.
     """
     rows = len(example)
-    bounds = _example_bounds(example)
     keys, found = np.empty(rows, np.int64), np.empty(rows, np.int32)
-    candidates = np.empty(4 * rows + 1024, np.int32)
+    hits = np.empty(rows + 1, np.int64)
+    candidates = np.empty(rows + 1024, np.int32)
     examples, counts = np.empty_like(candidates), np.empty_like(candidates)
     sums = np.zeros(max(1, programs[:, 16].max() if len(programs) else 1), np.int64)
     touched = np.empty(len(sums), np.int64)
-    filled, too_large = 0, False
+    filled, highest = 0, 0
     for program in programs:
-        _find(program, columns, groups, hash_keys, keys, found)
-        size = lengths[program[15] :]
-        for number in range(len(bounds) - 1):
-            seen = 0
-            for row in range(bounds[number], bounds[number + 1]):
-                if found[row] < 0:
-                    continue
-                many = size[found[row]]
-                if program[16] == 0:
-                    touched[0], seen = 0, 1
-                    sums[0] += many
-                    continue
-                first = program[17] + starts[program[15] + found[row]]
-                for slot in slots[first : first + many]:
+        number = _find_hits(program, columns, groups, hash_keys, keys, found, hits)
+        size, first = lengths[program[15] :], program[18]
+        room = _most_counts(program, size, example, found, hits, number)
+        while filled + room > len(counts):
+            candidates, examples = _grown(candidates), _grown(examples)
+            counts = _grown(counts)
+        seen = 0
+        for place in range(number):
+            row = hits[place]
+            group = found[row]
+            if program[16] == 0:
+                touched[0], seen = 0, 1
+                sums[0] += size[group]
+            else:
+                start = program[17] + starts[program[15] + group]
+                for slot in slots[start : start + size[group]]:
                     if sums[slot] == 0:
                         touched[seen] = slot
                         seen += 1
                     sums[slot] += 1
-            while filled + seen > len(counts):
-                candidates, examples = _grown(candidates), _grown(examples)
-                counts = _grown(counts)
+            if place + 1 < number and example[hits[place + 1]] == example[row]:
+                continue
             for slot in touched[:seen]:
-                too_large |= sums[slot] > 2147483647
-                candidates[filled] = program[18] + slot
-                examples[filled] = example[bounds[number]]
+                highest = max(highest, sums[slot])
+                candidates[filled] = first + slot
+                examples[filled] = example[row]
                 counts[filled] = sums[slot]
                 filled += 1
                 sums[slot] = 0
-    return candidates[:filled].copy(), examples[:filled].copy(), counts[:filled].copy(), too_large
+            seen = 0
+    fits = highest <= 2147483647
+    return candidates[:filled].copy(), examples[:filled].copy(), counts[:filled].copy(), not fits

@@ -17,10 +17,11 @@ from mlnlearn.data.examples import Examples
 from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.files import write_atomically
-from mlnlearn.logic.atoms import Atom
+from mlnlearn.logic.atoms import Atom, Predicate
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.answers import AnswerPart, Answers
+from mlnlearn.model.boosted.drawing import rules_html, rules_svg
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.explain import Reason, reasons
 from mlnlearn.model.boosted.files import (
@@ -31,10 +32,11 @@ from mlnlearn.model.boosted.files import (
     schema_to_plain,
     to_json,
 )
-from mlnlearn.model.boosted.gibbs import GibbsSettings, sample_targets
+from mlnlearn.model.boosted.gibbs import GibbsSettings
+from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
+from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown, sampled_marginals
 from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.boosted.rules import (
-    ClauseList,
     Path,
     Step,
     TargetRules,
@@ -69,7 +71,7 @@ class BoostedModel:
 
     Examples
     --------
-    >>> from mlnlearn.model.boosted.rules import HornClause
+    >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
     >>> from mlnlearn.model.boosted.world import Pattern
     >>> schema = Schema.of("smokes(person)", "friends(person,person)", "cancer(person)")
     >>> clauses = ClauseList((HornClause((Pattern(schema["smokes"], (0,)),), 1.5),))
@@ -132,29 +134,69 @@ class BoostedModel:
         result: Floats = expit(self.log_odds(databases, examples))
         return result
 
-    def query(self, database: Database, gibbs: GibbsSettings | None = None) -> Answers:
-        """Return the probability of every target atom, given the predicates that are no targets.
+    def query(
+        self,
+        database: Database,
+        gibbs: GibbsSettings | None = None,
+        asked: str | Sequence[str] | None = None,
+    ) -> Answers:
+        """Return the probabilities of target atoms.
 
-        With one target the answer is in closed form. With several that stand in each other's
-        rules, the targets are sampled (Gibbs) with the given settings.
+        Parameters
+        ----------
+        database
+            The evidence. Unknown atoms of targets are summed over; those of other predicates,
+            for which there are no rules, are taken as false.
+        gibbs
+            How long to sample where the answer is not in closed form: where the atoms asked for
+            stand in each other's rules, or depend on unknown atoms.
+        asked
+            Targets of which all atoms are asked for, whatever the database says of them; all other
+            targets are evidence where they are known. By default, the unknown atoms of targets of
+            which the database lists some, and all atoms of all other targets.
         """
-        world = self._world(database)
-        atoms = [self._all_atoms(database, rules) for rules in self.targets]
-        rows = [
-            world.numbered(rules.predicate, np.zeros(columns.shape[1], np.int32), columns)
-            for rules, columns in zip(self.targets, atoms, strict=True)
-        ]
-        if self.is_joint:
-            found = sample_targets(
-                self.targets, self.existential, database, rows, gibbs or GibbsSettings()
-            )
+        names = [rules.predicate.name for rules in self.targets]
+        chosen = [asked] if isinstance(asked, str) else asked
+        unknown = set(unknown_predicates([database])).intersection(names)
+        if chosen is None:
+            whole = [name for name in names if name not in unknown]
         else:
-            found = [
-                expit(potentials(self.targets, self.existential, world, r.predicate.name, part))
-                for r, part in zip(self.targets, rows, strict=True)
+            whole = [self.rules_of(name).predicate.name for name in chosen]
+        settings = gibbs or GibbsSettings()
+        self._world(database)
+        if set(whole) == set(names) and not self.is_joint:
+            return self._closed_form(database)
+        if depends_on_unknown(self.targets, self.existential, database, whole):
+            parts = sampled_marginals(self.targets, self.existential, database, whole, settings)
+        else:
+            hidden = HiddenAtoms.of([database], unknown, whole)
+            parts = [
+                AnswerPart(p, columns, self._given_all(hidden.databases[0], p, columns))
+                for p, (columns,) in hidden.columns.items()
             ]
-        parts = zip(self.targets, atoms, found, strict=True)
-        return Answers(database, tuple(AnswerPart(r.predicate, c, p) for r, c, p in parts))
+        wanted = names if chosen is None else whole
+        return Answers(database, tuple(part for part in parts if part.predicate.name in wanted))
+
+    def _given_all(self, database: Database, predicate: Predicate, columns: Codes) -> Floats:
+        """Return the probabilities of atoms where no unknown atom matters."""
+        world = self._world(database.closed())
+        rows = world.numbered(predicate, np.zeros(columns.shape[1], np.int32), columns)
+        found: Floats = expit(
+            potentials(self.targets, self.existential, world, predicate.name, rows)
+        )
+        return found
+
+    def _closed_form(self, database: Database) -> Answers:
+        """Return the probability of every target atom where none depends on another."""
+        atoms = [self._all_atoms(database, rules) for rules in self.targets]
+        parts = zip(self.targets, atoms, strict=True)
+        return Answers(
+            database,
+            tuple(
+                AnswerPart(r.predicate, columns, self._given_all(database, r.predicate, columns))
+                for r, columns in parts
+            ),
+        )
 
     @property
     def is_joint(self) -> bool:
@@ -220,16 +262,9 @@ class BoostedModel:
         result: list[tuple[str, float]] = []
         for rules in self.targets:
             naming = Naming(rules.predicate)
-            clauses: dict[str, float] = {str(naming.head): rules.intercept}
-            branches: list[tuple[str, float]] = []
-            for step in (rules.prior, *rules.steps):
-                if isinstance(step, ClauseList):
-                    for clause in step.clauses:
-                        text = naming.rule(clause.body)
-                        clauses[text] = clauses.get(text, 0.0) + clause.weight
-                else:
-                    branches += [(naming.rule(path.body), path.value) for path in step.paths]
-            result += [*clauses.items(), *branches]
+            trees = (step for step in rules.steps if isinstance(step, Tree))
+            paths = (path for tree in trees for path in tree.paths)
+            result += [*naming.clauses(rules), *((naming.rule(p.body), p.value) for p in paths)]
         return result
 
     def importance(self) -> dict[str, float]:
@@ -285,6 +320,19 @@ class BoostedModel:
                 if isinstance(step, Tree):
                     lines.append(f"{naming.head}, tree {number}\n{naming.tree(step)}")
         return "\n\n".join(lines)
+
+    def svg(self, target: str | None = None) -> str:
+        """Return a picture of the rules: clauses with bars for their weights, then the trees.
+
+        Parameters
+        ----------
+        target
+            Draw the rules of this target only.
+        """
+        return str(rules_svg(self.targets if target is None else [self.rules_of(target)]))
+
+    def _repr_html_(self) -> str:
+        return str(rules_html(self.targets))
 
     def __str__(self) -> str:
         return "\n".join(f"{weight:+.4f} {rule}" for rule, weight in self.rules())

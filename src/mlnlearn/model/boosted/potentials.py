@@ -9,10 +9,10 @@ import numpy as np
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Mask
+from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.influence import influence
-from mlnlearn.model.boosted.rules import TargetRules
+from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
 from mlnlearn.model.boosted.world import Pattern, World
 
 
@@ -32,6 +32,54 @@ def is_true(world: World, predicate: Predicate, rows: Codes) -> Mask:
     everything = Bindings.of(world, np.ascontiguousarray(rows))
     result: Mask = everything.count(Pattern(predicate, tuple(range(predicate.arity)))) > 0
     return result
+
+
+def without_itself(predicate: Predicate, rows: Codes, truth: Mask) -> Flip:
+    """Return, for every atom, the world in which it is false: an atom is no evidence of itself.
+
+    Examples
+    --------
+    >>> rows = np.array([[0], [0]], np.int32)
+    >>> without_itself(Predicate("rich", ("person",)), rows, np.array([True])).value.tolist()
+    [False]
+    """
+    return Flip(predicate, np.ascontiguousarray(rows), np.zeros(rows.shape[1], np.bool_), truth)
+
+
+def own_values(
+    step: Step, world: World, predicate: Predicate, rows: Codes, truth: Mask, existential: bool
+) -> Floats:
+    """Return what the rules for a target give to its atoms, each taken as false in bodies.
+
+    Parameters
+    ----------
+    step
+        Rules for the target.
+    world
+        The facts.
+    predicate, rows
+        The atoms: a row of databases, then one of each argument's objects.
+    truth
+        Which of them are true in the data.
+    existential
+        Whether a rule counts once, not once a grounding.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
+    >>> schema = Schema.of("rich(person)", "friends(person,person)")
+    >>> facts = {"rich": [("Anna",)], "friends": [("Anna", "Anna"), ("Bob", "Anna")]}
+    >>> world = World([Database.from_facts(schema, facts)])
+    >>> body = (Pattern(schema["friends"], (0, 1)), Pattern(schema["rich"], (1,)))
+    >>> step, people = ClauseList((HornClause(body, 0.5),)), np.array([[0, 0], [0, 1]], np.int32)
+    >>> own_values(step, world, schema["rich"], people, np.array([True, False]), False).tolist()
+    [0.0, 0.5]
+    """
+    recursive = any(p.predicate == predicate for body in bodies(step) for p in body)
+    flip = without_itself(predicate, rows, truth) if recursive else None
+    return step_values(step, world, rows, existential, flip)
 
 
 def potentials(
@@ -66,14 +114,13 @@ def potentials(
     if not own:
         known = ", ".join(rules.predicate.name for rules in targets)
         raise InputError(f"no target {name!r} in this model; it has: {known}")
+    predicate = own[0].predicate
+    truth = is_true(world, predicate, rows)
     result = np.full(rows.shape[1], own[0].intercept)
     for step in (own[0].prior, *own[0].steps):
-        result += step_values(step, world, rows, existential)
-    if not existential and len(targets) > 1:
-        truth = is_true(world, own[0].predicate, rows)
+        result += own_values(step, world, predicate, rows, truth, existential)
+    if not existential:
         for rules in targets:
-            if rules is own[0]:
-                continue
             for step in (rules.prior, *rules.steps):
-                result += influence(step, rules.predicate, world, own[0].predicate, rows, truth)
+                result += influence(step, rules.predicate, world, predicate, rows, truth)
     return result

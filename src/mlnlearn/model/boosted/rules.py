@@ -161,6 +161,18 @@ class TargetRules:
         return replace(self, steps=self.steps[:steps], shifts=self.shifts[:steps])
 
 
+def nodes(tree: Tree) -> list[tuple[Body, Node]]:
+    """Return every node with the conjunction that led to it: a node, its branches yes, then no.
+
+    Examples
+    --------
+    >>> rain = Pattern(Predicate("rain", ()), ())
+    >>> [len(body) for body, _ in nodes(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
+    [0, 1, 0]
+    """
+    return list(_nodes(tree.root, ()))
+
+
 def tests(step: Step) -> Iterator[tuple[Body, Body]]:
     """Yield every conjunction that a step tests for groundings: what held before, and the test.
 
@@ -173,7 +185,7 @@ def tests(step: Step) -> Iterator[tuple[Body, Body]]:
     if isinstance(step, ClauseList):
         yield from (((), clause.body) for clause in step.clauses)
     else:
-        yield from _tests(step.root, ())
+        yield from ((body, node.test) for body, node in nodes(step) if isinstance(node, Split))
 
 
 def bodies(step: Step) -> Iterator[Body]:
@@ -194,11 +206,11 @@ def weighted_bodies(step: Step) -> list[tuple[Body, float]]:
     return [(path.body, path.value) for path in step.paths]
 
 
-def _tests(node: Node, body: Body) -> Iterator[tuple[Body, Body]]:
+def _nodes(node: Node, body: Body) -> Iterator[tuple[Body, Node]]:
+    yield body, node
     if isinstance(node, Split):
-        yield body, node.test
-        yield from _tests(node.yes, body + node.test)
-        yield from _tests(node.no, body)
+        yield from _nodes(node.yes, body + node.test)
+        yield from _nodes(node.no, body)
 
 
 def _scaled(node: Node, factor: float) -> Node:

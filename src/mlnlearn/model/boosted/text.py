@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, Not
-from mlnlearn.model.boosted.rules import Body, Leaf, Node, Path, Tree
+from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Path, TargetRules, Tree
 from mlnlearn.model.boosted.world import EQUALS, Pattern
 
 
@@ -51,6 +51,19 @@ class Naming:
     def rule(self, body: Body) -> str:
         """Return ``body => head`` as text."""
         return f"{self.conjunction(body)} => {self.head}" if body else str(self.head)
+
+    def clauses(self, rules: TargetRules) -> list[tuple[str, float]]:
+        """Return the clauses of the target with their weights, the head alone first.
+
+        Equal clauses of different steps are one, with the sum of their weights.
+        """
+        weights = {str(self.head): rules.intercept}
+        for step in (rules.prior, *rules.steps):
+            if isinstance(step, ClauseList):
+                for clause in step.clauses:
+                    text = self.rule(clause.body)
+                    weights[text] = weights.get(text, 0.0) + clause.weight
+        return list(weights.items())
 
     def path(self, path: Path, existential: bool) -> Formula:
         """Return the formula that a branch of a tree stands for.

@@ -144,6 +144,16 @@ class World:
         self._found: dict[tuple[Pattern, int, int | None], Found | None] = {}
         self._slots: dict[tuple[int, int], int] = {}
 
+    def beside(self, predicate: Predicate, facts: Codes) -> World:
+        """Return a world over the same objects that knows one predicate only, by given facts.
+
+        Its lookups are its own and go with it: what is needed for a moment burdens no one.
+        """
+        other = World(self.databases)
+        other.offsets, other._values = self.offsets, self._values
+        other._relations[predicate] = facts
+        return other
+
     def objects(self, kind: str) -> int:
         """Return the number of objects of a type."""
         return int(self.offsets[kind][-1])

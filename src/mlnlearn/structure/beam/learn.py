@@ -14,19 +14,17 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.beam.moves import Language
-from mlnlearn.structure.search.growth import generalises, prune_each
-from mlnlearn.structure.search.journal import Journal, identity_of
+from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.keys import ClauseKey
-from mlnlearn.structure.search.model import Background, Model, Scorer
-from mlnlearn.structure.search.progress import Deadline, Progress, Report
-from mlnlearn.structure.search.scoring import scorer
+from mlnlearn.structure.search.model import Model
+from mlnlearn.structure.search.progress import Report
+from mlnlearn.structure.search.settings import Search, SearchSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,9 @@ class MSLResult:
     rounds: int
 
 
-@dataclass(frozen=True, slots=True)
-class MSL:
-    """Settings of MSL.
+@dataclass(frozen=True)
+class MSL(SearchSettings):
+    """Settings of MSL, beside those of `SearchSettings`.
 
     Attributes
     ----------
@@ -68,17 +66,8 @@ class MSL:
         Clauses kept in each step, and added in each round at most.
     refitted
         Candidates, the most promising ones, for which the weights are learned in each step.
-    held_out
-        With several databases, add only clauses that also raise the likelihood of databases left
-        out of the fit.
-    sigma
-        Standard deviation of the Gaussian prior on weights.
-    initial
-        A network to start from: its formulas stay, its weights are learned anew unless locked.
     max_rounds
         Stop after so many rounds; None for no limit.
-    max_seconds
-        Stop after so long; None for no limit. What is found then depends on the machine.
 
     Examples
     --------
@@ -94,22 +83,19 @@ class MSL:
     strategy: Literal["beam", "shortest"] = "beam"
     max_literals: int = 4
     max_variables: int = 4
-    penalty: float = 0.01
     beam: int = 5
     refitted: int = 10
-    held_out: bool = False
-    sigma: float = 100.0
-    initial: MLN | None = None
     max_rounds: int | None = None
-    max_seconds: float | None = None
+    penalty: float = 0.01
+    held_out: bool = False
+    joint: bool = False
 
     def __post_init__(self) -> None:
         if self.strategy not in ("beam", "shortest"):
             raise InputError(f"no strategy {self.strategy!r}; there are: beam, shortest")
         if min(self.max_literals, self.max_variables, self.beam, self.refitted) < 1:
             raise InputError("literals, variables, beam and refitted must be at least 1")
-        if self.sigma <= 0 or self.penalty < 0:
-            raise InputError("sigma must be above 0, the penalty at least 0")
+        super().__post_init__()
 
     def fit(
         self,
@@ -129,11 +115,8 @@ class MSL:
         checkpoint
             A file for intermediate results; a run that was killed goes on from its last round.
         """
-        background = Background.of(databases, self.initial)
-        journal = Journal(checkpoint, identity_of(self, databases))
-        with threadpool_limits(limits=1):
-            found = scorer(databases, background, self.sigma)
-            return _Run(self, background, found, journal, progress).result()
+        with self.started(databases, progress, checkpoint) as search:
+            return _Run(self, search).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,65 +131,55 @@ class _Scored:
 class _Run:
     """One run of MSL."""
 
-    def __init__(
-        self,
-        settings: MSL,
-        background: Background,
-        found: Scorer,
-        journal: Journal,
-        progress: Report | None,
-    ) -> None:
+    def __init__(self, settings: MSL, search: Search) -> None:
         self.settings = settings
-        self.background = background
-        self.journal = journal
-        self.report = progress
-        self.deadline = Deadline(settings.max_seconds)
+        self.search = search
         self.language = Language(
-            background.schema.predicates, settings.max_literals, settings.max_variables
+            search.background.schema.predicates, settings.max_literals, settings.max_variables
         )
-        self.model = found.start()
-        self.scored = 0
+        self.model = search.workers.scorer.start()
         self.rounds = 0
 
     def result(self) -> MSLResult:
         """Add clauses until no round finds any, then prune."""
         length = 2
+        journal, background = self.search.journal, self.search.background
         while not self.over(length):
             self.rounds += 1
             key = f"round {self.rounds}"
-            if key not in self.journal:
+            if key not in journal:
                 found = (
                     self.by_beam() if self.settings.strategy == "beam" else self.by_length(length)
                 )
-                self.journal.record(key, [self.scored, self.added(found)])
-            self.scored, steps = self.journal.get(key)
+                journal.record(key, [self.search.scored, self.added(found)])
+            self.search.scored, steps = journal.get(key)
             for literals, weights in steps:
                 given = tuple(tuple(literal) for literal in literals)
                 self.model = self.model.extended(self.language.clause(given), np.array(weights))
             if not steps:
                 length += 1
-        first, penalty = len(self.background.soft), self.settings.penalty
-        model = prune_each(self.model, first, penalty, self.journal)
-        mln = self.background.network(model)
-        return MSLResult(mln, model.likelihood, self.scored, self.rounds)
+        accept, first = self.settings.acceptance, len(background.soft)
+        model = prune_each(self.model, first, accept, journal)
+        mln = background.network(model)
+        return MSLResult(mln, model.likelihood, self.search.scored, self.rounds)
 
     def over(self, length: int) -> bool:
         """Tell whether the search is at its end."""
         settings = self.settings
         longest = 2 if settings.strategy == "beam" else settings.max_literals
         stopped = settings.max_rounds is not None and self.rounds >= settings.max_rounds
-        return length > longest or stopped or self.deadline.passed
+        return length > longest or stopped or self.search.deadline.passed
 
     def added(self, found: Iterable[_Scored]) -> list[list[object]]:
         """Try the best clauses in turn; return those that are worth it, with the weights then."""
         steps: list[list[object]] = []
-        model = self.model
+        model, accept = self.model, self.settings.acceptance
         for scored in found:
             longer = self.refit(model, scored.key)
-            threshold = self.settings.penalty * scored.distance
+            threshold = accept.penalty * scored.distance
             if longer is None or longer.likelihood - model.likelihood <= threshold:
                 continue
-            if not self.settings.held_out or generalises(model, longer):
+            if accept.generalises(model, longer):
                 model = longer
                 steps.append([scored.key, model.weights.tolist()])
         return steps
@@ -253,26 +226,25 @@ class _Run:
 
     def promises(self, keys: Sequence[ClauseKey]) -> dict[ClauseKey, float]:
         """Estimate what each clause would gain."""
-        self.scored += len(keys)
+        self.search.scored += len(keys)
         return {key: self.model.promise(self.language.clause(key)) for key in keys}
 
     def best(self, distances: dict[ClauseKey, int]) -> list[_Scored]:
         """Screen clauses by the score test, learn the weights for the best, and score those."""
-        penalty = self.settings.penalty
+        accept = self.settings.acceptance
+        penalty = accept.penalty
         promises = self.promises(list(distances))
         order = sorted(distances, key=lambda k: (penalty * distances[k] - promises[k], k))
         found = []
         for key in order[: self.settings.refitted]:
             longer = self.refit(self.model, key)
             if longer is not None:
-                gain = longer.likelihood - self.model.likelihood
-                if self.settings.held_out and not generalises(self.model, longer):
+                if not accept.generalises(self.model, longer):
                     continue
+                gain = longer.likelihood - self.model.likelihood
                 found.append(_Scored(key, gain - penalty * distances[key], distances[key]))
-        if self.report is not None:
-            stage = f"round {self.rounds}"
-            size = len(distances)
-            self.report(Progress(stage, size, size, self.scored, self.model.likelihood))
+        size = len(distances)
+        self.search.note(f"round {self.rounds}", size, size, self.model.likelihood)
         return found
 
     def refit(self, model: Model, key: ClauseKey) -> Model | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.errors import CountOverflowError
-from mlnlearn.model.boosted.bindings import Bindings
+from mlnlearn.model.boosted.bindings import Bindings, Flip
 from mlnlearn.model.boosted.kernels import count_candidates
 from mlnlearn.model.boosted.rules import Body
 from mlnlearn.model.boosted.world import World
@@ -90,6 +90,8 @@ class Features:
         No binding table grows beyond this; a branch whose table would stays a leaf.
     memory
         Bytes that may be kept.
+    flip
+        Where the target may stand in its own bodies: every example, taken as false.
 
     Examples
     --------
@@ -114,9 +116,10 @@ class Features:
         language: Language,
         most_rows: int = 1 << 21,
         memory: int = 1 << 29,
+        flip: Flip | None = None,
     ) -> None:
         self.world = world
-        self.root = Bindings.of(world, np.ascontiguousarray(examples))
+        self.root = Bindings.of(world, np.ascontiguousarray(examples), flip)
         self.types = types
         self.language = language
         self.most_rows = most_rows
@@ -194,14 +197,14 @@ class Features:
 
     def _single(self, body: Body) -> Iterator[Block]:
         types = self._types(body)
-        templates = self.language.plan(types).single
+        templates = self.language.single(types)
         usable = [t for t in templates if not repeats(body, t, len(types))]
         yield from self._count(self.table(body), (), usable)
 
     def _pairs(self, body: Body) -> Iterator[Block]:
         types = self._types(body)
         table = self.table(body)
-        for first, second in self.language.plan(types).pairs:
+        for first, second in self.language.pairs(types):
             if repeats(body, first, len(types)):
                 continue
             if int(table.count(first.pattern).sum()) > self.most_rows:
@@ -217,8 +220,35 @@ class Features:
     ) -> Iterator[Block]:
         """Count templates in one pass, or several where that would take too much memory."""
         most = max(_WORK // max(len(table), 1), 1)
-        for start in range(0, len(templates), most):
-            yield self._block(table, prefix, templates[start : start + most])
+        own = [] if table.flip is None else [t for t in templates if self._is_own(t)]
+        others = [t for t in templates if not self._is_own(t)] if own else templates
+        for start in range(0, len(others), most):
+            yield self._block(table, prefix, others[start : start + most])
+        if own:
+            yield self._own_block(table, prefix, own)
+
+    def _is_own(self, template: Template) -> bool:
+        flip = self.root.flip
+        return flip is not None and template.pattern.predicate == flip.predicate
+
+    def _own_block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> Block:
+        """Count literals of the target itself one by one, no example counting as true."""
+        first, names, found = [], [], []
+        size = 0
+        for template in templates:
+            constants = self._constants(template)
+            first.append(size)
+            names.append(constants)
+            for name in constants or ("",):
+                counts = table.count(template.with_constant(name))
+                holders = np.flatnonzero(counts)
+                found.append((np.full(len(holders), size), holders, counts[holders]))
+                size += 1
+        candidate, example, count = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if count.max(initial=0) > np.iinfo(np.int32).max:
+            raise _too_many()
+        arrays = (part.astype(np.int32) for part in (candidate, example, count))
+        return Block(prefix, tuple(templates), tuple(first), tuple(names), size, *arrays)
 
     def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> Block:
         programs, used, first, names = [], [], [], []
@@ -246,10 +276,7 @@ class Features:
             arena.slots,
         )
         if too_large:
-            raise CountOverflowError(
-                "an example has more than 2^31 groundings of a candidate literal",
-                hint="restrict the predicates in bodies, or give modes",
-            )
+            raise _too_many()
         return Block(
             prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
         )
@@ -258,3 +285,10 @@ class Features:
         if template.slot is None:
             return ()
         return tuple(self.world.values(template.pattern.predicate.types[template.slot])[0])
+
+
+def _too_many() -> CountOverflowError:
+    return CountOverflowError(
+        "an example has more than 2^31 groundings of a candidate literal",
+        hint="restrict the predicates in bodies, or give modes",
+    )

@@ -9,25 +9,28 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.data.examples import Examples
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.influence import influence
+from mlnlearn.model.boosted.potentials import own_values, without_itself
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
 from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting.clauses import ClauseSettings, FoundList, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import Language
-from mlnlearn.structure.boosting.pool import Pool, Sampling, make_pool
+from mlnlearn.structure.boosting.pool import Expected, Pool, Sampling, make_pool
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps done and wanted."""
+Adds: TypeAlias = Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]
+"""Tells what a step for a target adds to the log-odds of examples of any target."""
 
 _SMALL_SHARE = 0.1
 _LONGEST_STEP = 8.0
+_SHORTEST_STEP = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,15 @@ class StepSettings:
         Whether a step is first stretched to where the likelihood is highest.
     patience
         Steps without a better likelihood of the held-out examples after which to stop.
+    cautious
+        Whether steps are halved until the likelihood of all targets together does not fall.
     """
 
     steps: int = 20
     shrinkage: float = 1.0
     line_search: bool = False
     patience: int = 5
+    cautious: bool = False
 
 
 @dataclass(eq=False)
@@ -78,8 +84,15 @@ class TargetState:
 
     def log_likelihood(self, chosen: Mask) -> float:
         """Return the weighted log-likelihood of some examples."""
-        odds = np.where(self.pool.labels, self.potential, -self.potential)
-        return float((self.pool.weight * -np.logaddexp(0.0, -odds))[chosen].sum())
+        found = self.pool.weight * _log_chance(self.pool.aim, self.potential)
+        return float(found[chosen].sum())
+
+    def expected_log_likelihood(self, growth: Floats | float = 0.0) -> float:
+        """Return the log-likelihood of the whole population, were the potentials to grow so."""
+        pool, potential = self.pool, self.potential + growth
+        shift = pool.calibration(potential, self.shifts[-1])
+        chances = _log_chance(pool.goal, potential + pool.shift + shift)
+        return float((pool.population * chances).sum())
 
 
 class Boosting:
@@ -99,6 +112,10 @@ class Boosting:
         How examples are drawn, how steps are made, and trees or clauses.
     seed
         Every draw depends on it and on the step's number only, so that a run can be taken up again.
+    expected
+        By target, the probabilities of atoms that are unknown and only filled in.
+    adds
+        What steps add to log-odds, where someone knows it better than joins over the facts.
     """
 
     def __init__(
@@ -111,20 +128,25 @@ class Boosting:
         settings: StepSettings,
         base: TreeSettings | ClauseSettings,
         seed: int,
+        expected: Mapping[str, Expected] | None = None,
+        adds: Adds | None = None,
     ) -> None:
         self.world, self.settings, self.base, self.seed = world, settings, base, seed
+        self.adds = adds
         self.targets: list[TargetState] = []
         for number, (name, language) in enumerate(languages.items()):
             rng = np.random.default_rng([seed, number])
-            pool = make_pool(world, name, examples.get(name), sampling, rng)
+            soft = (expected or {}).get(name)
+            pool = make_pool(world, name, examples.get(name), sampling, rng, soft)
             prior = priors.get(name, ClauseList(()))
             potential = np.full(len(pool.labels), pool.start)
-            potential += step_values(prior, world, pool.rows, base.existential)
-            state = TargetState(world.schema[name], pool, language, prior, potential)
-            self.targets.append(state)
+            self.targets.append(TargetState(world.schema[name], pool, language, prior, potential))
         for number, state in enumerate(self.targets):
             if state.prior.clauses:
-                self._spread(number, state.prior)
+                for other, part in zip(
+                    self.targets, self._growth(number, state.prior), strict=True
+                ):
+                    other.potential += part
         self.history: list[float] = []
         self._note()
 
@@ -153,24 +175,68 @@ class Boosting:
 
     def step(self) -> None:
         """Fit one tree, or list of clauses, for every target; then update all potentials."""
-        self._take([self._fit(number) for number in range(len(self.targets))])
+        fitted = [self._fit(number) for number in range(len(self.targets))]
+        for number, (step, values) in enumerate(fitted):
+            growth = self._growth(number, step, values)
+            if self.settings.cautious:
+                length = self._safe_length(growth)
+                self._take(number, step.scaled(length), [length * part for part in growth])
+            else:
+                self._take(number, step, growth)
+        self._note()
 
     def replay(self, steps: Sequence[Sequence[Step]]) -> None:
         """Take up steps learned before: for each round, one step a target."""
         for chosen in steps:
-            self._take([(step, None) for step in chosen])
+            for number, step in enumerate(chosen):
+                self._take(number, step, self._growth(number, step))
+            self._note()
 
-    def _take(self, chosen: Sequence[tuple[Step, Floats | None]]) -> None:
-        for state, (step, known) in zip(self.targets, chosen, strict=True):
-            if known is None:
-                rows = state.pool.rows
-                state.potential += step_values(step, self.world, rows, self.base.existential)
-            else:
-                state.potential += known
-            state.steps.append(step)
-        for number, (step, _) in enumerate(chosen):
-            self._spread(number, step)
-        self._note()
+    def _take(self, number: int, step: Step, growth: Sequence[Floats]) -> None:
+        self.targets[number].steps.append(step)
+        for state, part in zip(self.targets, growth, strict=True):
+            state.potential += part
+
+    def _growth(self, number: int, step: Step, values: Floats | None = None) -> list[Floats]:
+        """Return what a step for one target adds to the potentials of all targets.
+
+        Its own examples get its values, which may be known; the target atoms in its bodies what it
+        means to them (eq. 12).
+        """
+        head = self.targets[number].predicate
+        if self.adds is not None:
+            found = self.adds(head, step)
+            return [found(state.predicate, state.pool.rows) for state in self.targets]
+        growth = []
+        for place, state in enumerate(self.targets):
+            pool, part = state.pool, np.zeros(len(state.potential))
+            if place == number:
+                part = values if values is not None else self._own(state, step)
+            if not self.base.existential:
+                part = part + influence(
+                    step, head, self.world, state.predicate, pool.rows, pool.labels
+                )
+            growth.append(part)
+        return growth
+
+    def _own(self, state: TargetState, step: Step) -> Floats:
+        """Return what rules for a target give to its examples."""
+        rows, labels = state.pool.rows, state.pool.labels
+        return own_values(step, self.world, state.predicate, rows, labels, self.base.existential)
+
+    def _safe_length(self, growth: Sequence[Floats]) -> float:
+        """Return 1, or half as often as it takes not to do worse than before."""
+
+        def value(length: float) -> float:
+            return sum(
+                state.expected_log_likelihood(length * part)
+                for state, part in zip(self.targets, growth, strict=True)
+            )
+
+        length, least = 1.0, value(0.0)
+        while length > _SHORTEST_STEP and value(length) < least:
+            length /= 2
+        return length if length > _SHORTEST_STEP else 0.0
 
     def _note(self) -> None:
         for state in self.targets:
@@ -178,17 +244,6 @@ class Boosting:
         self.history.append(
             sum(state.log_likelihood(state.pool.held_out) for state in self.targets)
         )
-
-    def _spread(self, number: int, step: Step) -> None:
-        """Add what a step for one target means to the atoms of others in its bodies (eq. 12)."""
-        if self.base.existential:
-            return
-        head = self.targets[number].predicate
-        for other in self.targets:
-            if other.predicate != head:
-                other.potential += influence(
-                    step, head, self.world, other.predicate, other.pool.rows, other.pool.labels
-                )
 
     def _fit(self, number: int) -> tuple[Step, Floats | None]:
         """Fit one step of a target; with it come its values, where they are known."""
@@ -198,12 +253,12 @@ class Boosting:
         everyone = bool(chosen.mean() > _SMALL_SHARE)
         part = np.arange(len(chosen)) if everyone else np.flatnonzero(chosen)
         features = self._features(state, part, everyone)
-        labels, weight = state.pool.labels[part], state.pool.weight[part]
+        aim, weight = state.pool.aim[part], state.pool.weight[part]
         potential, chosen = state.potential[part], chosen[part]
-        step, values = fit_step(features, potential, labels, weight, chosen, self.base)
+        step, values = fit_step(features, potential, aim, weight, chosen, self.base)
         factor = self.settings.shrinkage
         if self.settings.line_search:
-            factor *= _best_length(potential, values(step), labels, np.where(chosen, weight, 0.0))
+            factor *= _best_length(potential, values(step), aim, np.where(chosen, weight, 0.0))
         if factor != 1.0:
             step = step.scaled(factor)
         return step, values(step) if everyone else None
@@ -211,8 +266,10 @@ class Boosting:
     def _features(self, state: TargetState, part: Ints, everyone: bool) -> Features:
         if everyone and state.features is not None:
             return state.features
-        rows = state.pool.rows if everyone else state.pool.rows[:, part]
-        features = Features(self.world, rows, state.predicate.types, state.language)
+        rows, labels = state.pool.rows[:, part], state.pool.labels[part]
+        recursive = any(mode.predicate == state.predicate for mode in state.language.modes)
+        flip = without_itself(state.predicate, rows, labels) if recursive else None
+        features = Features(self.world, rows, state.predicate.types, state.language, flip=flip)
         if everyone:
             state.features = features
         return features
@@ -224,7 +281,7 @@ class Boosting:
 def fit_step(
     features: Features,
     potential: Floats,
-    labels: Mask,
+    aim: Floats,
     weight: Floats,
     chosen: Mask,
     base: TreeSettings | ClauseSettings,
@@ -238,24 +295,29 @@ def fit_step(
     """
     # the gradient of the log-likelihood by the potential: observed minus expected (eq. 9)
     if isinstance(base, TreeSettings):
-        grown = grow_tree(features, labels - expit(potential), weight, chosen, base)
+        grown = grow_tree(features, aim - expit(potential), weight, chosen, base)
         return grown.tree, grown.values
     found = []
     current = potential.copy()
     for _ in range(base.number):
-        item = find_clause(features, labels - expit(current), weight, chosen, base)
+        item = find_clause(features, aim - expit(current), weight, chosen, base)
         current[item.examples] += item.clause.weight * item.counts
         found.append(item)
     listed = FoundList(tuple(found), len(features))
     return listed.step, listed.values
 
 
-def _best_length(potential: Floats, values: Floats, labels: Mask, weight: Floats) -> float:
+def _log_chance(goal: Floats, potential: Floats) -> Floats:
+    """Return the log-likelihood of examples that are true with the given probabilities."""
+    return -goal * np.logaddexp(0.0, -potential) - (1.0 - goal) * np.logaddexp(0.0, potential)
+
+
+def _best_length(potential: Floats, values: Floats, aim: Floats, weight: Floats) -> float:
     """Return the multiple of a step that maximises the likelihood, by Newton's method."""
     length = 1.0
     for _ in range(50):
         expected = expit(potential + length * values)
-        slope = float((weight * values * (labels - expected)).sum())
+        slope = float((weight * values * (aim - expected)).sum())
         curve = float((weight * values**2 * expected * (1.0 - expected)).sum())
         change = float(np.clip(slope / max(curve, 1e-12), -1.0, 1.0))
         length = float(np.clip(length + change, 0.0, _LONGEST_STEP))

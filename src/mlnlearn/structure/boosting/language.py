@@ -7,15 +7,18 @@ constants, any of these constants. Users who have modes can give them instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import TypeAlias
 
 from mlnlearn.model.boosted.rules import Body
 from mlnlearn.model.boosted.world import Pattern, World, equality
 from mlnlearn.structure.boosting.modes import Mode, read_modes
 
 _OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
+_MOST_CONSTANTS = 20
+_EVENTS = 10  # true target atoms for each constant: the usual "events per variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +47,8 @@ class Template:
         return Pattern(self.pattern.predicate, tuple(terms))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The templates for one list of typed variables.
-
-    Attributes
-    ----------
-    single
-        To be tried alone.
-    pairs
-        Literals with new variables, each with the literals that use them: a conjunction of two
-        may tell much where its first half tells nothing.
-    """
-
-    single: tuple[Template, ...]
-    pairs: tuple[tuple[Template, tuple[Template, ...]], ...]
+Pairs: TypeAlias = tuple[tuple[Template, tuple[Template, ...]], ...]
+"""Literals with new variables, each with the literals that use them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,54 +66,68 @@ class Language:
         other or with constants; any other variable can stand in the second literal itself.
     lookahead
         Whether pairs of literals are tried.
+    constants
+        The constants of types that modes ask for at several places of a literal. All but the last
+        such place are filled here; the last is told apart where literals are counted.
     """
 
     modes: tuple[Mode, ...]
     counted: tuple[str, ...]
     heads: int
     lookahead: bool = True
-    _plans: dict[tuple[str, ...], Plan] = field(default_factory=dict)
+    constants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _single: dict[tuple[str, ...], tuple[Template, ...]] = field(default_factory=dict)
+    _pairs: dict[tuple[str, ...], Pairs] = field(default_factory=dict)
 
-    def plan(self, types: tuple[str, ...]) -> Plan:
-        """Return the templates for variables of the given types."""
-        if types not in self._plans:
-            self._plans[types] = self._make(types)
-        return self._plans[types]
+    def single(self, types: tuple[str, ...]) -> tuple[Template, ...]:
+        """Return the literals to be tried alone, for variables of the given types."""
+        if types not in self._single:
+            self._single[types] = tuple(self._templates(types, frozenset(range(len(types)))))
+        return self._single[types]
 
-    def _make(self, types: tuple[str, ...]) -> Plan:
-        single = tuple(self._templates(types, frozenset(range(len(types)))))
-        pairs = []
+    def pairs(self, types: tuple[str, ...]) -> Pairs:
+        """Return the pairs to be tried: two may tell much where the first alone tells nothing."""
+        if types not in self._pairs:
+            self._pairs[types] = tuple(self._make_pairs(types))
+        return self._pairs[types]
+
+    def _make_pairs(
+        self, types: tuple[str, ...]
+    ) -> Iterator[tuple[Template, tuple[Template, ...]]]:
         seen: set[tuple[Pattern, ...]] = set()
-        if self.lookahead:
-            for first in single:
-                if first.slot is not None or not first.new:
-                    continue
-                after = types + new_types(first.pattern, len(types))
-                needed = frozenset(range(len(types), len(after)))
-                second = [
-                    template
-                    for template in self._templates(after, needed)
-                    if not repeats((first.pattern,), template, len(after))
-                    and _is_new_pair(first, template, len(types), seen)
-                ]
-                if second:
-                    pairs.append((first, tuple(second)))
-        return Plan(single, tuple(pairs))
+        for first in self.single(types):
+            if first.slot is not None or not first.new:
+                continue
+            after = types + new_types(first.pattern, len(types))
+            needed = frozenset(range(len(types), len(after)))
+            second = tuple(
+                template
+                for template in self._templates(after, needed)
+                if not repeats((first.pattern,), template, len(after))
+                and _is_new_pair(first, template, len(types), seen)
+            )
+            if second:
+                yield first, second
 
     def _templates(self, types: tuple[str, ...], needed: frozenset[int]) -> Iterator[Template]:
         """Yield the literals that use at least one of the needed variables."""
         yield from self._equalities(types, needed)
         for mode in self.modes:
+            last = mode.signs.rfind("#")
             options = [
-                _options(sign, kind, types)
-                for sign, kind in zip(mode.signs, mode.predicate.types, strict=True)
+                self.constants[kind]
+                if sign == "#" and place != last
+                else _options(sign, kind, types)
+                for place, (sign, kind) in enumerate(
+                    zip(mode.signs, mode.predicate.types, strict=True)
+                )
             ]
             if not mode.predicate.arity:
                 if 0 in needed:
                     yield Template(Pattern(mode.predicate, ()), None, 0)
                 continue
             for choice in product(*options):
-                used = [term for term in choice if term is not None and term >= 0]
+                used = [term for term in choice if isinstance(term, int) and term >= 0]
                 if len(set(used)) == len(used) and needed.intersection(used):
                     yield _template(mode, choice, len(types))
 
@@ -142,8 +146,9 @@ def language_of(
     target: str,
     bodies: Iterable[str],
     modes: Sequence[str] = (),
-    most_constants: int = 20,
+    most_constants: int | None = None,
     lookahead: bool = True,
+    recursive: bool = False,
 ) -> Language:
     """Return the language for one target.
 
@@ -152,35 +157,47 @@ def language_of(
     world
         The training data.
     target
-        The predicate to learn; it stands in no body.
+        The predicate to learn.
     bodies
         Names of the predicates that may stand in bodies.
     modes
         Where given, only these predicates are used, and only so.
     most_constants
-        A type of values, such as colours, lends its constants to rules if it has at most this many.
-        Values, unlike things, are shared by the databases; within a single one they are few beside
-        the things of other types.
+        A type of values, such as colours, lends its constants to rules if it has at most this many;
+        by default 20, but no more than one for every ten true atoms of the target, since the best
+        of many constants fits by chance where there is little to fit. Values, unlike things, are
+        shared by the databases; within a single one they are few beside the things of other types.
     lookahead
         Whether pairs of literals are tried.
+    recursive
+        Whether the target may stand in bodies of its own rules.
 
     Examples
     --------
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("happy(person)", "mood(person,colour)")
-    >>> facts = {"mood": [(f"P{i}", "Red") for i in range(30)]}
+    >>> facts = {"mood": [(f"P{i}", "Red") for i in range(30)],
+    ...          "happy": [(f"P{i}",) for i in range(10)]}
     >>> world = World([Database.from_facts(schema, facts)])
     >>> language = language_of(world, "happy", ["mood"])
-    >>> language.counted, len(language.plan(("person",)).single)
+    >>> language.counted, len(language.single(("person",)))
     (('colour',), 2)
     """
     schema = world.schema
     heads = schema[target].arity
-    allowed = [name for name in bodies if name != target]
-    counted = tuple(kind for kind in schema.types if _is_value(world, kind, most_constants))
+    allowed = [name for name in bodies if recursive or name != target]
+    most = most_constants
+    if most is None:
+        positives = sum(database.count(target) for database in world.databases)
+        most = min(_MOST_CONSTANTS, positives // _EVENTS)
+    counted = tuple(kind for kind in schema.types if _is_value(world, kind, most))
     if modes:
-        return Language(read_modes(modes, schema, target), counted, heads, lookahead)
+        found = read_modes(modes, schema, "" if recursive else target)
+        several = [mode for mode in found if mode.signs.count("#") > 1]
+        kinds = {kind for mode in several for kind in mode.predicate.types}
+        constants = {kind: tuple(world.values(kind)[0]) for kind in kinds}
+        return Language(found, counted, heads, lookahead, constants)
     derived = []
     for name in allowed:
         predicate = schema[name]
@@ -251,14 +268,14 @@ def _options(sign: str, kind: str, types: tuple[str, ...]) -> list[int | None]:
     return [*known, -1] if sign == "-" else known
 
 
-def _template(mode: Mode, choice: Sequence[int | None], bound: int) -> Template:
+def _template(mode: Mode, choice: Sequence[int | str | None], bound: int) -> Template:
     terms: list[int | str] = []
     slot, new = None, 0
     for place, term in enumerate(choice):
         if term is None:
             slot = place
             terms.append(_OPEN)
-        elif term < 0:
+        elif isinstance(term, int) and term < 0:
             terms.append(bound + new)
             new += 1
         else:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.errors import InputError
-from mlnlearn.files import write_atomically
 from mlnlearn.logic.formulas import Rule
-from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain, to_json
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.rules import Step
 from mlnlearn.model.boosted.world import World
+from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.clauses import ClauseSettings
-from mlnlearn.structure.boosting.fit import Boosting, Progress, StepSettings
-from mlnlearn.structure.boosting.language import language_of
-from mlnlearn.structure.boosting.pool import Sampling
+from mlnlearn.structure.boosting.fit import Adds, Boosting, Progress, StepSettings
+from mlnlearn.structure.boosting.language import Language, language_of
+from mlnlearn.structure.boosting.pool import Expected, Sampling
 from mlnlearn.structure.boosting.prior import prior_clauses
 from mlnlearn.structure.boosting.trees import TreeSettings
 
@@ -48,9 +43,10 @@ class _Boosted:
     line_search: bool = False
     held_out: float = 0.0
     patience: int = 5
+    recursive: tuple[str, ...] = ()
     bodies: tuple[str, ...] | None = None
     modes: tuple[str, ...] = ()
-    most_constants: int = 20
+    most_constants: int | None = None
     prior: tuple[Rule, ...] = ()
     seed: int = 0
 
@@ -87,13 +83,13 @@ class _Boosted:
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
         run = self._prepare(given, examples)
-        saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), self, run)
+        saved = None if checkpoint is None else Checkpoint(checkpoint, self, run.world, _marks(run))
         if saved is not None:
-            run.replay(saved.read())
+            run.replay(saved.steps())
         while not run.finished:
             run.step()
             if saved is not None:
-                saved.write(run)
+                saved.write([state.rules(run.done) for state in run.targets])
             if progress is not None:
                 progress(run.done, self.steps)
         return BoostedModel(run.world.schema, run.base.existential, run.rules())
@@ -101,34 +97,66 @@ class _Boosted:
     def _prepare(
         self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
     ) -> Boosting:
-        self._check()
+        self.check()
         world = World(databases)
-        base = self._base()
-        lookahead = self.literals_per_node > 1
-        usual = _TREE_BALANCE if isinstance(base, TreeSettings) else _CLAUSE_BALANCE
-        balance = usual if self.balance is None else self.balance
-        names = [predicate.name for predicate in world.schema.predicates]
-        bodies = names if self.bodies is None else self.bodies
-        languages = {
-            name: language_of(world, name, bodies, self.modes, self.most_constants, lookahead)
-            for name in self.targets
-        }
         sets = [examples] if isinstance(examples, Examples) else list(examples or ())
         for part in sets:
             if part.predicate.name not in self.targets:
                 raise InputError(f"examples of {part.predicate.name}, which is no target")
+        given = {part.predicate.name: part for part in sets}
+        return self.boosting(world, self.languages(world), given)
+
+    def languages(self, world: World) -> dict[str, Language]:
+        """Return the literals that may be tried, for each target."""
+        lookahead = self.literals_per_node > 1
+        names = [predicate.name for predicate in world.schema.predicates]
+        bodies = names if self.bodies is None else self.bodies
+        for name in self.recursive:
+            world.schema[name]
+        return {
+            name: language_of(
+                world,
+                name,
+                bodies,
+                self.modes,
+                self.most_constants,
+                lookahead,
+                name in self.recursive,
+            )
+            for name in self.targets
+        }
+
+    def boosting(
+        self,
+        world: World,
+        languages: Mapping[str, Language],
+        examples: Mapping[str, Examples],
+        copies: int = 0,
+        expected: Mapping[str, Expected] | None = None,
+        adds: Adds | None = None,
+    ) -> Boosting:
+        """Return a run before its first step.
+
+        Where the databases of the world are so many `copies` of others, filled in differently, an
+        example counts for as much less, and no step may lower the likelihood of all targets.
+        """
+        base = self._base()
+        usual = _TREE_BALANCE if isinstance(base, TreeSettings) else _CLAUSE_BALANCE
+        balance = usual if self.balance is None else self.balance
         return Boosting(
             world,
             languages,
-            {part.predicate.name: part for part in sets},
+            examples,
             prior_clauses(self.prior, self.targets, world.schema),
             Sampling(self.negatives, balance, self.fraction, self.held_out, self.most_examples),
-            StepSettings(self.steps, self.shrinkage, self.line_search, self.patience),
-            base,
+            StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, copies > 0),
+            replace(base, min_examples=max(copies, 1) * base.min_examples),
             self.seed,
+            expected,
+            adds,
         )
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse settings that make no sense, naming what would."""
         tests = {
             "target must name at least one predicate, each once": bool(self.targets)
@@ -174,7 +202,9 @@ class BoostedMLN(_Boosted):
         Fewest examples on each side of a test, or under a clause.
     negatives, balance, most_examples
         How negatives are weighted and drawn, see `mlnlearn.structure.boosting.pool`. By default
-        the balance is 20 for trees and 2 for clauses.
+        the balance is 20 for trees and 2 for clauses, which predict best so. Weights of clauses
+        then stay well below those of maximum likelihood, most of all of rules that few examples
+        have; to read them as strengths, learn the weights of `BoostedModel.to_mln` anew.
     fraction
         Share of the examples that takes part in a step.
     shrinkage, line_search
@@ -182,6 +212,8 @@ class BoostedMLN(_Boosted):
     held_out, patience
         Share of examples kept aside to find the best number of steps, and steps to wait for a
         better one.
+    recursive
+        Targets that may stand in the bodies of their own rules, with other atoms than the head.
     bodies, modes, most_constants
         Language of the rules, see `mlnlearn.structure.boosting.language`.
     prior
@@ -236,50 +268,8 @@ class BoostedRDN(_Boosted):
         return TreeSettings(self.leaves, self.min_examples, existential=True)
 
 
-class _Checkpoint:
-    """The steps of a run in a file, with a mark of the settings and data they belong to."""
-
-    def __init__(self, path: Path, learner: _Boosted, run: Boosting) -> None:
-        self.path = path
-        self.schema = run.world.schema
-        self.mark = {
-            "learner": type(learner).__name__,
-            "settings": json.loads(json.dumps(asdict(learner), default=str)),
-            "data": _fingerprint(run),
-        }
-
-    def read(self) -> list[list[Step]]:
-        """Return the steps there are: for each round, one a target."""
-        if not self.path.exists():
-            return []
-        try:
-            plain = json.loads(self.path.read_text(encoding="utf-8"))
-            if plain["run"] != self.mark:
-                raise InputError(
-                    f"{self.path} belongs to a run with other settings or data",
-                    hint="delete it, or name another checkpoint",
-                )
-            targets = [rules_from_plain(item, self.schema).steps for item in plain["targets"]]
-        except (KeyError, TypeError, ValueError) as problem:
-            raise InputError(f"{self.path} is no checkpoint: {problem!r}") from None
-        return [list(step) for step in zip(*targets, strict=True)]
-
-    def write(self, run: Boosting) -> None:
-        """Put all steps made so far in the file."""
-        targets = [rules_to_plain(state.rules(run.done)) for state in run.targets]
-        write_atomically(self.path, to_json({"run": self.mark, "targets": targets}))
-
-
-def _fingerprint(run: Boosting) -> str:
-    """Return a mark of the facts and examples that a run learns from."""
-    digest = hashlib.sha256()
-    for database in run.world.databases:
-        digest.update(str(database.schema).encode())
-        for kind in database.schema.types:
-            digest.update(f"{kind} {database.size(kind)} ".encode())
-        for predicate in database.schema.predicates:
-            digest.update(database.facts(predicate.name).tobytes())
+def _marks(run: Boosting) -> Iterator[bytes]:
+    """Yield what tells the examples of a run from others."""
     for state in run.targets:
         for array in (state.pool.rows, state.pool.labels, state.pool.weight):
-            digest.update(array.tobytes())
-    return digest.hexdigest()
+            yield array.tobytes()

@@ -45,12 +45,7 @@ class Mode:
                 raise InputError(
                     f"mode {text!r}: found {part!r}, expected one of +{kind}, -{kind}, #{kind}"
                 )
-        signs = "".join(part[0] for part in places)
-        if signs.count("#") > 1:
-            raise InputError(
-                f"mode {text!r}: a literal takes one constant", hint="write - for all # but one"
-            )
-        return cls(predicate, signs)
+        return cls(predicate, "".join(part[0] for part in places))
 
 
 def read_modes(modes: Sequence[str], schema: Schema, target: str) -> tuple[Mode, ...]:

@@ -19,8 +19,9 @@ Negatives outnumber positives by orders of magnitude in relational data. Two way
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -31,6 +32,9 @@ from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting.scoring import Floats, Mask
+
+Expected: TypeAlias = Callable[[Codes], Floats]
+"""Gives examples (rows) their probability of being true; not a number where it is known."""
 
 PAPER_RATIO = 2.0
 PAPER_POTENTIAL = -1.8
@@ -72,6 +76,10 @@ class Pool:
         A row of databases, then one of each argument's objects.
     labels
         Which are true.
+    goal
+        How probably each is true: 1 or 0, but for atoms that are unknown and only filled in.
+    aim
+        The same where examples count by their weights.
     weight
         How much each counts in training.
     population
@@ -88,6 +96,8 @@ class Pool:
 
     rows: Codes
     labels: Mask
+    goal: Floats
+    aim: Floats
     weight: Floats
     population: Floats
     start: float
@@ -118,7 +128,7 @@ class Pool:
         """
         if self.sampling.negatives == "paper":
             return 0.0
-        positive = float(self.population[self.labels].sum())
+        positive = float((self.population * self.goal).sum())
         result = guess
         for _ in range(100):
             expected = expit(potential + self.shift + result)
@@ -137,6 +147,7 @@ def make_pool(
     examples: Examples | None,
     sampling: Sampling,
     rng: np.random.Generator,
+    expected: Expected | None = None,
 ) -> Pool:
     """Gather the examples of a target, or those given, and weigh them.
 
@@ -161,9 +172,14 @@ def make_pool(
                 hint="give databases, or examples, of both kinds",
             )
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
-    weight, start, shift = _weights(examples, sampling)
+    goal = labels.astype(np.float64)
+    if expected is not None:
+        found = expected(rows)
+        goal = np.where(np.isnan(found), goal, found)
+    weight, aim, start, shift = _weights(examples, goal, sampling)
     held_out = _held_out(labels, sampling.held_out, rng)
-    return Pool(rows, labels, weight, examples.weights, start, shift, held_out, sampling)
+    population = examples.weights
+    return Pool(rows, labels, goal, aim, weight, population, start, shift, held_out, sampling)
 
 
 def _population(
@@ -177,16 +193,20 @@ def _population(
     return positives_and_negatives(databases, target, ratio=ratio, rng=rng)
 
 
-def _weights(examples: Examples, sampling: Sampling) -> tuple[Floats, float, float]:
-    """Return training weights, the starting potential and the shift to the population."""
+def _weights(
+    examples: Examples, goal: Floats, sampling: Sampling
+) -> tuple[Floats, Floats, float, float]:
+    """Return training weights, what to learn under them, the first potential, and the shift."""
     labels = examples.labels
     if sampling.negatives == "paper":
-        return np.ones(len(labels)), PAPER_POTENTIAL, 0.0
+        return np.ones(len(labels)), goal, PAPER_POTENTIAL, 0.0
     positive = float(examples.weights[labels].sum())
     negative = float(examples.weights[~labels].sum())
     factor = min(sampling.balance * positive / negative, 1.0)
-    weight = np.where(labels, 1.0, factor) * examples.weights
-    return weight, math.log(positive / (factor * negative)), math.log(factor)
+    # what is true with probability g is a true example that weighs g and a false one
+    share = goal + (1.0 - goal) * factor
+    start = math.log(positive / (factor * negative))
+    return share * examples.weights, goal / share, start, math.log(factor)
 
 
 def _held_out(labels: Mask, share: float, rng: np.random.Generator) -> Mask:

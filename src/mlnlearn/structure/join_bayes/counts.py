@@ -105,6 +105,7 @@ class FamilyCounter:
         true: Iterable[Relationship] = (),
         keep: Sequence[Variable] = (),
         merged: Sequence[tuple[Variable, Variable]] = (),
+        unknown: bool = False,
     ) -> Counts:
         """Count the combinations of values of some nodes over all tuples of entities.
 
@@ -121,14 +122,18 @@ class FamilyCounter:
         merged
             Pairs of variables of one type; only tuples count in which the first of a pair stands
             for the same entity as the second.
+        unknown
+            Count tuples with unknown values too, coded as one more value of their node; else only
+            those in which all values are known.
         """
         wanted = tuple(nodes)
-        if keep or merged:
-            return self._count(wanted, frozenset(scope), tuple(true), tuple(keep), dict(merged))
+        where = frozenset(scope), tuple(true)
+        if keep or merged or unknown:
+            return self._count(wanted, *where, tuple(keep), dict(merged), unknown)
         key = (frozenset(wanted), frozenset(scope), frozenset(true))
         found = self._memory.get(key)
         if found is None:
-            found = self._count(wanted, frozenset(scope), tuple(true), (), {})
+            found = self._count(wanted, *where, (), {}, False)
             self._rows += len(found)
             if self._rows > _REMEMBERED_ROWS:
                 self._memory.clear()
@@ -143,6 +148,7 @@ class FamilyCounter:
         true: tuple[Relationship, ...],
         keep: tuple[Variable, ...],
         merged: dict[Variable, Variable],
+        unknown: bool,
     ) -> Counts:
         given = {r.predicate.name for r in true}
         asked = [n.relationship.name for n in nodes if n.relationship is not None]
@@ -160,7 +166,7 @@ class FamilyCounter:
             for kept_true in _subsets(chosen):
                 sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
                 parts.append(job.decided(table, {*given, *kept_true}, sign))
-        return job.merge(parts)
+        return job.merge(parts, unknown=unknown)
 
     def profiles(self, attributes: tuple[Node, ...]) -> tuple[Codes, tuple[Codes, ...]]:
         """Return each entity's profile over some attributes, and the values of every profile."""
@@ -311,8 +317,8 @@ class _Job:
         counts = times(table.counts, self.spread[table.columns[_POPULATION]])
         return _Table(columns, sign * counts)
 
-    def merge(self, parts: Sequence[_Table]) -> Counts:
-        """Add up the signed parts, and spell the profiles out."""
+    def merge(self, parts: Sequence[_Table], *, unknown: bool) -> Counts:
+        """Add up the signed parts, spell the profiles out, and drop unknown values if told so."""
         names = list(parts[0].columns)
         counts = np.concatenate([part.counts for part in parts])
         if names:
@@ -327,7 +333,7 @@ class _Job:
                 rows = codes[_profile(variable)]
                 codes |= {str(n): c[rows] for n, c in zip(described, distinct, strict=True)}
         known = merged.counts != 0
-        for node in self.nodes:
+        for node in () if unknown else self.nodes:
             known &= codes[str(node)] < node.size
         kept = tuple(codes[_entity(v)][known] for v in self.keep)
         found = tuple(codes[str(node)][known] for node in self.nodes)

@@ -4,7 +4,7 @@ Given the rest of the database, the probability of an attribute's value is propo
 exp(Σ over rules of weight × groundings that hold with that value). Only rules of families that
 contain the attribute matter, as child or as parent. For each such family the groundings are counted
 by entity (or link) and by the values of the family's other nodes; what the rules say for each value
-is then a lookup.
+is then a lookup. A grounding that asks for an unknown value does not count as one that holds.
 """
 
 from __future__ import annotations
@@ -129,6 +129,8 @@ class _Builder:
 
     def add(self, family: FamilyRules, start: int) -> None:
         """Add a family: each occurrence of the attribute, and where two coincide."""
+        if not family.leaves:  # all of its tuples have unknown values
+            return
         same = [node for node in family.nodes if node.predicate == self.node.predicate]
         for node in same:
             self._add(family, start, (node,), ())
@@ -156,7 +158,12 @@ class _Builder:
         if merged:
             keep = tuple(dict(merged).get(variable, variable) for variable in keep)
         counts = self.counter.count(
-            rest, scope=_variables(family.nodes), true=true, keep=keep, merged=merged
+            rest,
+            scope=_variables(family.nodes),
+            true=true,
+            keep=keep,
+            merged=merged,
+            unknown=True,
         )
         grounding = self._grounding(counts)
         known = dict(zip(counts.nodes, counts.columns, strict=True))
@@ -166,8 +173,10 @@ class _Builder:
         for value in range(self.node.size):
             known |= {node: np.full(len(counts), value, np.int32) for node in changed}
             leaf = family.leaf_of([known[node] for node in family.parents], len(counts))
-            rule = leaf * family.child.size + known[family.child]
-            holds = (leaf >= 0) & shown[rule] & about[leaf]
+            asked = known[family.child]
+            holds = (leaf >= 0) & (asked < family.child.size)
+            rule = np.where(holds, leaf * family.child.size + asked, 0)
+            holds &= shown[rule] & about[leaf]
             self.rows.append(grounding[holds] * self.node.size + value)
             self.columns.append(rule[holds].astype(np.int64) + start)
             self.counts.append(sign * counts.counts[holds] / spread(leaf[holds], holds))

@@ -7,9 +7,10 @@ found there is forbidden, so that each step only asks what the longer join can a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import TypeAlias, TypeVar
 
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
@@ -18,8 +19,22 @@ from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import EdgeConstraints, bits, has_circle
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
+from mlnlearn.structure.search.journal import Journal
 
 NodeEdge = tuple[Node, Node]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where learning is: what is being done, and how much of it."""
+
+    stage: str
+    done: int
+    total: int
+
+
+Report: TypeAlias = Callable[[Stage], None]
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,10 @@ class LearnAndJoin:
         The longest chain of relationships to learn on; by default as long as there are.
     max_parents
         The most parents of a node that are learned on one level.
+    journal
+        Where the edges of every table and chain are written down, and read again by a later run.
+    report
+        Called after every table and chain.
 
     Examples
     --------
@@ -69,6 +88,8 @@ class LearnAndJoin:
     sample_size: float = 10.0
     max_chain: int | None = None
     max_parents: int | None = None
+    journal: Journal = field(default_factory=lambda: Journal(None, ""))
+    report: Report | None = None
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,16 +97,18 @@ class LearnAndJoin:
 
     def edges(self) -> frozenset[NodeEdge]:
         """Return the edges of the whole net: those of the longest chains."""
-        tables = {variable: self._entity_table(variable) for variable in self._main_variables()}
+        variables = self._main_variables()
+        tables = [self._entity_table(v) for v in self._each("tables", variables)]
         level: dict[frozenset[Relationship], Learned] = {
-            frozenset({relationship}): self._chain((relationship,), list(tables.values()))
-            for relationship in self.layout.relationships
+            frozenset({relationship}): self._chain((relationship,), tables)
+            for relationship in self._each("relationships", self.layout.relationships)
         }
-        found = [*tables.values(), *level.values()]
+        found = [*tables, *level.values()]
         longest = self.max_chain or len(self.layout.relationships)
-        for _ in range(1, longest):
+        for length in range(2, longest + 1):
             above: dict[frozenset[Relationship], Learned] = {}
-            for chain in _joined(level, self.layout.relationships):
+            chains = _joined(level, self.layout.relationships)
+            for chain in self._each(f"chains of {length} relationships", chains):
                 parts = [level[part] for part in level if part < chain]
                 above[chain] = self._chain(self._ordered(chain), parts)
             if not above:
@@ -93,6 +116,13 @@ class LearnAndJoin:
             level = above
             found += level.values()
         return self._final(found)
+
+    def _each(self, stage: str, items: Sequence[T]) -> Iterator[T]:
+        """Yield the items, reporting after each."""
+        for done, item in enumerate(items, start=1):
+            yield item
+            if self.report is not None:
+                self.report(Stage(stage, done, len(items)))
 
     def _final(self, found: list[Learned]) -> frozenset[NodeEdge]:
         """Return the edges that stand: an edge counts as the longest chain over both nodes has it.
@@ -185,9 +215,14 @@ class LearnAndJoin:
             counts = self.counter.count(family, scope=scope, true=true)
             return bdeu(counts, self.sample_size)
 
-        dag = greedy_equivalence_search(
-            len(nodes), score, constraints, max_parents=self.max_parents
-        )
+        # what a search may find follows from the data, and from the searches before it
+        key = f"{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
+        dag = self.journal.get(key)
+        if dag is None:
+            dag = greedy_equivalence_search(
+                len(nodes), score, constraints, max_parents=self.max_parents
+            )
+            self.journal.record(key, list(dag))
         edges = {(nodes[p], nodes[child]) for child, above in enumerate(dag) for p in bits(above)}
         return Learned(nodes, frozenset(edges))
 

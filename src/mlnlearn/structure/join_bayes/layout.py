@@ -129,11 +129,16 @@ class _Builder:
     def _add_column(self, kind: str, owner: str, role: str, name: str) -> None:
         if role == "link":
             self.links.append(self.schema[name])
-        elif role in ("value", "flag"):
+        elif role in ("value", "flag") and self._has_values(role, name):
             if kind == "entity":
                 self.entity_attributes.append(self.schema[name])
             else:
                 self.link_attributes.setdefault(owner, []).append(self.schema[name])
+
+    def _has_values(self, role: str, name: str) -> bool:
+        """Tell whether there is anything to learn about a column: one without a value is none."""
+        kind = self.schema[name].types[-1]
+        return role == "flag" or any(len(db.domains[kind]) for db in self.databases)
 
     def layout(self) -> Layout:
         if self.problems:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
@@ -21,7 +23,7 @@ from mlnlearn.structure.join_bayes.features import (
     attribute_features,
     typical_counts,
 )
-from mlnlearn.structure.join_bayes.lattice import LearnAndJoin
+from mlnlearn.structure.join_bayes.lattice import LearnAndJoin, Report, Stage
 from mlnlearn.structure.join_bayes.layout import Layout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import (
@@ -31,6 +33,7 @@ from mlnlearn.structure.join_bayes.rules import (
     table_rules,
     tree_rules,
 )
+from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
 
@@ -49,7 +52,14 @@ class _JoinBayesLearner(ABC):
     max_chain: int | None = None
     max_parents: int | None = None
 
-    def fit(self, databases: Database | Sequence[Database], mapping: Mapping) -> JoinBayesModel:
+    def fit(
+        self,
+        databases: Database | Sequence[Database],
+        mapping: Mapping | None = None,
+        *,
+        progress: Report | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> JoinBayesModel:
         """Learn a net and its rules.
 
         Parameters
@@ -57,29 +67,54 @@ class _JoinBayesLearner(ABC):
         databases
             One database made from tables, or several of one schema.
         mapping
-            How the tables became predicates, as the loaders return it.
+            How the tables became predicates, as the loaders return it; by default read off the
+            declarations (see `declared_mapping`).
+        progress
+            Called after every step.
+        checkpoint
+            A file for the edges found in tables and chains, the costly part. A run that was killed
+            goes on from there to the same model; so does one with other settings for the rules.
         """
         if self.weights not in WEIGHTS:
             raise InputError(f"no weights {self.weights!r}; there are: {', '.join(WEIGHTS)}")
         given = [databases] if isinstance(databases, Database) else list(databases)
-        layout = Layout.of(given, mapping)
+        layout = Layout.of(given, mapping or declared_mapping(given[0].schema))
         if not any(node.is_attribute for node in layout.nodes):
             raise InputError(
                 "the tables have no attributes to learn about",
                 hint="map some columns as values or flags",
             )
+        identity = "" if checkpoint is None else self._identity(given, layout)
+        journal = Journal(checkpoint, identity)
         # Unlinked entities of one population are independent by construction; of several that
         # differ a little they would not be, and cross products make that look significant.
-        parents = self._parents(FamilyCounter(EncodedData(given, layout, pooled=True)))
+        pooled = FamilyCounter(EncodedData(given, layout, pooled=True))
+        parents = self._parents(pooled, journal, progress)
         counter = FamilyCounter(EncodedData(given, layout))
         net = _net(counter, parents, self.sample_size)
         families = self._families(counter, parents)
+        if progress is not None:
+            progress(Stage("rules", len(families), len(families)))
         weights = self._weights(counter, families)
-        return JoinBayesModel(net, tuple(families), weights, given[0].schema)
+        return JoinBayesModel(net, tuple(families), weights, given[0].schema, mapping)
 
-    def _parents(self, counter: FamilyCounter) -> dict[Node, tuple[Node, ...]]:
+    def _identity(self, databases: Sequence[Database], layout: Layout) -> str:
+        """Return what the edges of a net depend on, as a text for its journal."""
+        unknown = [{n: f.tolist() for n, f in database.unknown.items()} for database in databases]
+        search = (self.links, self.sample_size, self.max_chain, self.max_parents)
+        return identity_of((search, layout, unknown), databases)
+
+    def _parents(
+        self, counter: FamilyCounter, journal: Journal, report: Report | None
+    ) -> dict[Node, tuple[Node, ...]]:
         learner = LearnAndJoin(
-            counter, self.links, self.sample_size, self.max_chain, self.max_parents
+            counter,
+            self.links,
+            self.sample_size,
+            self.max_chain,
+            self.max_parents,
+            journal,
+            report,
         )
         edges = learner.edges()
         nodes = counter.data.layout.nodes
@@ -178,7 +213,8 @@ class LAJDT(_JoinBayesLearner):
     min_rows
         At least two branches of a split must have this count.
     pruning
-        ``none``, ``collapse`` or ``bic``: see `grow_tree`.
+        ``bic``: undo splits that are not worth their parameters; ``collapse``; or ``none``, as in
+        the paper: see `grow_tree`.
 
     Examples
     --------
@@ -197,7 +233,7 @@ class LAJDT(_JoinBayesLearner):
     """
 
     min_rows: float = 2.0
-    pruning: str = "none"
+    pruning: str = "bic"
 
     def _rules(self, family: Family, counts: Counts) -> FamilyRules:
         return tree_rules(family, counts, min_rows=self.min_rows, pruning=self.pruning)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_atomically
 from mlnlearn.logic.formulas import Rule
@@ -28,7 +29,7 @@ from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.syntax.mln import parse_mln
 
 Floats = NDArray[np.float64]
-_FORMAT = "mlnlearn join bayes 1"
+FORMAT = "mlnlearn join bayes 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,16 @@ class JoinBayesModel:
         A weight for each leaf and child value, through all families.
     schema
         Predicates of the rules.
+    mapping
+        How the tables it was learned from became predicates, with the cuts of numeric columns;
+        None where that is not known.
     """
 
     net: ParametrizedBayesNet
     families: tuple[FamilyRules, ...]
     weights: Floats
     schema: Schema
+    mapping: TableMapping | None = None
 
     def mln(self) -> MLN:
         """Return the rules as a Markov logic network."""
@@ -104,30 +109,39 @@ class JoinBayesModel:
         }
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model: the rules alone as ``.mln``, else everything as JSON."""
-        if Path(path).suffix == ".mln":
-            self.mln().save(path)
-            return
+        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
+        file = Path(path)
+        if file.suffix != ".json":
+            self.mln().save(file)
         places = {node: place for place, node in enumerate(self.net.nodes)}
         data = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "schema": str(self.schema),
             "net": self.net.as_dict(),
             "families": [family.as_dict(places) for family in self.families],
             "weights": self.weights.tolist(),
+            "mapping": None if self.mapping is None else self.mapping.as_dict(),
         }
-        write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        write_atomically(file.with_suffix(".json"), text)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> JoinBayesModel:
-        """Read a model saved as JSON."""
-        data: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data.get("format") != _FORMAT:
-            raise InputError(f"{path} holds no such model: its format is {data.get('format')!r}")
+        """Read a model that `save` wrote."""
+        file = Path(path).with_suffix(".json")
+        try:
+            data: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as problem:
+            raise InputError(f"{file} holds no model: {problem}") from None
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            found = data.get("format") if isinstance(data, dict) else data
+            raise InputError(f"{file} holds no such model: its format is {found!r}")
         net = ParametrizedBayesNet.from_dict(data["net"])
         layout = Layout.from_nodes(net.nodes)
         families = tuple(
             FamilyRules.from_dict(entry, layout, net.nodes) for entry in data["families"]
         )
         weights = np.array(data["weights"], np.float64)
-        return cls(net, families, weights, parse_mln(data["schema"]).schema)
+        tables = data.get("mapping")
+        mapping = None if tables is None else TableMapping.from_dict(tables)
+        return cls(net, families, weights, parse_mln(data["schema"]).schema, mapping)

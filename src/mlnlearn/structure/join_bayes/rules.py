@@ -83,7 +83,8 @@ class FamilyRules:
 
     @cached_property
     def _leaf_table(self) -> NDArray[np.int32]:
-        sizes = [node.size for node in self.parents]
+        # one more place for an unknown value: it leads to the leaves that do not ask for it
+        sizes = [node.size + 1 for node in self.parents]
         if math.prod(sizes) > _MOST_CONFIGURATIONS:
             raise InputError(
                 f"{self.child} has parents with {math.prod(sizes):,} configurations",
@@ -98,7 +99,10 @@ class FamilyRules:
         return table
 
     def leaf_of(self, columns: Sequence[NDArray[np.integer]], rows: int) -> NDArray[np.int32]:
-        """Return the leaf of each row of parent values, -1 where none was seen in training."""
+        """Return the leaf of each row of parent values.
+
+        It is -1 where none was seen in training, and where the tree asks for an unknown value.
+        """
         return np.broadcast_to(self._leaf_table[tuple(columns)], rows)
 
     def mentions(self, leaf: int, nodes: Sequence[Node]) -> bool:

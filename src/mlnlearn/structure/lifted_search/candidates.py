@@ -54,6 +54,35 @@ def enumerate_clauses(
     return [c for c in ordered if len(c) > 1 or c.literals[0].positive]
 
 
+def is_size_neutral(given: Clause) -> bool:
+    """Tell whether a clause's pull on an atom, the other atoms false, is the same in all domains.
+
+    A clause is a sum of products of atoms: of all its negative literals and any of its positive
+    ones. A product that lacks a variable comes once for every object, as if the weight of that
+    shorter product grew with the domain: ``courseTA(c,p) v project(q,p)`` gives every course of a
+    person the weight of the clause times the number of projects. Where every product holds all
+    variables, there is no such growth. Within one domain nothing is lost: clauses over the same
+    atoms with other signs differ only in shorter products.
+
+    Examples
+    --------
+    >>> p, q = Predicate("p", ("t",)), Predicate("q", ("t", "t"))
+    >>> is_size_neutral(clause(~Literal(q("x", "y")), p("x")))
+    True
+    >>> is_size_neutral(clause(q("x", "y"), ~Literal(p("x"))))
+    False
+    """
+    needed = set(given.variables)
+    negative = [_variables(literal) for literal in given if not literal.positive]
+    if negative:
+        return set().union(*negative) == needed
+    return all(_variables(literal) == needed for literal in given)
+
+
+def _variables(literal: Literal) -> set[Variable]:
+    return {term for term in literal.atom.terms if isinstance(term, Variable)}
+
+
 def shapes_of(clauses: Iterable[Clause]) -> list[Shape]:
     """Group clauses by their atoms, up to the names of variables.
 

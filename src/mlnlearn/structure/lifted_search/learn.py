@@ -2,9 +2,11 @@
 
 Departures from the paper. Every network holds the unit clauses. A candidate refits only the
 components it touches. All candidates are screened by a score test, and only the best are refitted.
-By default a clause must also raise the likelihood of held-out training databases, the more so the
-more it makes expected densities depend on domain sizes: clauses fitted to domains of one size can
-ruin others.
+
+Clauses fitted to domains of one size can ruin others. By default, therefore, only clauses are
+candidates whose shorter products do not gain weight with the domains; a clause must also raise the
+likelihood of held-out training databases, the more so the more it makes expected densities depend
+on domain sizes; and it counts for no more than it gains on the data it is fitted to.
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
-from mlnlearn.structure.lifted_search.candidates import enumerate_clauses, shapes_of
+from mlnlearn.structure.lifted_search.candidates import (
+    enumerate_clauses,
+    is_size_neutral,
+    shapes_of,
+)
 from mlnlearn.structure.lifted_search.parts import Parts
 from mlnlearn.structure.lifted_search.problem import Limits
 from mlnlearn.structure.lifted_search.search import Choice, Search
@@ -74,6 +80,9 @@ class LiftedStructureLearner:
     ----------
     max_literals, max_variables
         Limits of the candidate clauses.
+    size_neutral
+        Consider only clauses whose shorter products do not grow with the domains; see
+        `is_size_neutral`. Candidates that are given are taken as they are.
     sigma
         Standard deviation of the Gaussian prior on weights.
     held_out
@@ -87,11 +96,14 @@ class LiftedStructureLearner:
         each round.
     risk
         What a clause must add to the held-out log-likelihood for every e-fold by which it makes the
-        expected density of a predicate change when all domains are half or twice as large: such
-        clauses do not carry over well to other data.
+        expected density of a predicate change when a domain, or all of them, are half or twice as
+        large: such clauses do not carry over well to other data.
     max_axes, max_terms
         The search bias: candidates whose plans need more nested sums, or more terms over all
-        databases, are not considered.
+        databases, are not considered. These limits do not depend on the machine.
+    max_seconds
+        Give a candidate up when compiling or fitting it took more processor seconds than this. With
+        such a limit what is learned depends on the machine; None for no limit.
     max_clauses
         Stop after so many clauses; None for no limit.
 
@@ -109,13 +121,15 @@ class LiftedStructureLearner:
 
     max_literals: int = 3
     max_variables: int = 3
-    sigma: float = 10.0
+    size_neutral: bool = True
+    sigma: float = 2.0
     held_out: bool = True
     min_gain: float = 0.5
     refitted: int = 40
     risk: float = 10.0
     max_axes: int = 2
     max_terms: int = 200_000
+    max_seconds: float | None = None
     max_clauses: int | None = None
 
     def fit(
@@ -146,7 +160,8 @@ class LiftedStructureLearner:
                 max_literals=self.max_literals,
                 max_variables=self.max_variables,
             )
-        choice = Choice(self.min_gain, self.refitted, self.risk)
+            chosen = [c for c in chosen if is_size_neutral(c) or not self.size_neutral]
+        choice = Choice(self.min_gain, self.refitted, self.risk, self.max_seconds)
         search = Search(parts, shapes_of(chosen), choice)
         steps: list[Step] = []
         while self.max_clauses is None or len(steps) < self.max_clauses:

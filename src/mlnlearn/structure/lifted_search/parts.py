@@ -7,9 +7,10 @@ without each database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -35,7 +36,7 @@ from mlnlearn.structure.lifted_search.problem import (
 from mlnlearn.weights.likelihood import domain_sizes
 from mlnlearn.weights.objective import Floats
 
-# Domain sizes, as multiples of those of the training data, in which a network must stay sane.
+# Domain sizes, as multiples of those of the training data, in which a network should stay sane.
 _OTHER_SIZES = (0.5, 2.0)
 _LEAST_DENSITY = 1e-9
 _EXACT = 1e-7
@@ -58,8 +59,8 @@ class Part:
     held_out
         Log-likelihood of the database left out of each of these fits.
     tilt
-        The largest change of a predicate's expected log-density when all domains are half or twice
-        as large as those of the data.
+        The largest change of a predicate's expected log-density when one domain, or all of them,
+        are half or twice as large as those of the data.
     """
 
     predicates: frozenset[Predicate]
@@ -159,13 +160,14 @@ class Parts:
     def refit(self, candidate: Candidate, problem: Problem) -> Trial:
         """Fit the weights of a clause and of all rules it touches."""
         before = self.touched(candidate.shape)
+        formulas = (*before.formulas, candidate.clause.formula)
         extended = Extended(problem, len(before.weights) + candidate.number, self.sigma)
         start = np.append(before.weights, candidate.weight)
         curvature = extended.bordered(start, self.all, before.curvature)
         point, objective = extended.fit(start, self.all, curvature)
         part = replace(
             before,
-            formulas=(*before.formulas, candidate.clause.formula),
+            formulas=formulas,
             weights=point,
             curvature=curvature,
             objective=objective,
@@ -209,15 +211,17 @@ class Parts:
         all or no atoms of a predicate are expected to be true.
         """
         formulas = enumerate(trial.part.formulas)
-        units = {number: f.predicate for number, f in formulas if isinstance(f, Atom)}
+        units = {number: f.predicate for number, f in formulas if _is_unit(f)}
         problem = trial.extended.problem
         weights = trial.extended.weights(trial.part.weights)
         known = _densities(problem.circuit, weights, units, self.sizes)
+        kinds = dict.fromkeys(kind for predicate in units.values() for kind in predicate.types)
         tilt = 0.0
-        for factor in _OTHER_SIZES:
-            sizes = [{k: max(1, round(n * factor)) for k, n in own.items()} for own in self.sizes]
-            found = _densities(problem.model.bind(sizes), weights, units, sizes)
-            tilt = max(tilt, float(np.abs(np.log(found / known)).max()))
+        for changed in {tuple(kinds), *((kind,) for kind in kinds)}:
+            for factor in _OTHER_SIZES:
+                sizes = [_scaled(own, changed, factor) for own in self.sizes]
+                found = _densities(problem.model.bind(sizes), weights, units, sizes)
+                tilt = max(tilt, float(np.abs(np.log(found / known)).max()))
         return replace(trial, part=replace(trial.part, tilt=tilt))
 
     def _build(self, predicates: Iterable[Predicate], formulas: Sequence[Formula]) -> Problem:
@@ -246,6 +250,16 @@ class Parts:
             np.array(folds).reshape(len(folds), 1),
             np.array([problem.each(point)[number] for number, point in enumerate(folds)]),
         )
+
+
+def _is_unit(formula: Formula) -> TypeGuard[Atom]:
+    """Tell whether a formula is an atom with distinct variables, as every predicate has one."""
+    return isinstance(formula, Atom) and len(set(formula.terms)) == len(formula.terms)
+
+
+def _scaled(sizes: Mapping[str, int], kinds: Collection[str], factor: float) -> dict[str, int]:
+    """Multiply the sizes of some types, at least one object remaining."""
+    return {k: max(1, round(n * factor)) if k in kinds else n for k, n in sizes.items()}
 
 
 def _densities(

@@ -18,7 +18,7 @@ from mlnlearn.lifted.compile import LiftedModel, compile_formulas
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.structure.lifted_search.ascend import ascend, curvature_of, curvature_row
-from mlnlearn.weights.objective import Floats, GaussianPrior
+from mlnlearn.weights.objective import Floats, GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
 
 _STEP = 1e-4
@@ -186,12 +186,10 @@ def score_tests(
 def unit_fit(problem: Problem, seeds: Floats, sigma: float) -> tuple[Floats, float]:
     """Return the best weight of a single feature, and the objective there."""
 
-    def objective(weights: Floats) -> tuple[float, Floats]:
-        value, gradient = problem.value(weights, seeds)
-        log_prior, slope = GaussianPrior(sigma)(weights)
-        return value + log_prior, gradient + slope
+    def likelihood(weights: Floats) -> tuple[float, Floats]:
+        return problem.value(weights, seeds)
 
-    found = maximise(objective, np.zeros(1))
+    found = maximise(Penalised(likelihood, GaussianPrior(sigma)), np.zeros(1))
     return found.weights, found.value
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mlnlearn.errors import MemoryLimitError
@@ -23,6 +25,7 @@ class Choice:
     min_gain: float
     refitted: int
     risk: float
+    max_seconds: float | None = None
 
 
 class Search:
@@ -47,32 +50,45 @@ class Search:
         self.problems: dict[Shape, Problem | None] = {}
         self.tried: set[Clause] = set()
         self.added: set[Clause] = set()
+        self.slow: set[Shape] = set()
 
     def step(self) -> Trial | None:
         """Add the best acceptable clause to the network; None where there is none."""
         for _ in range(_PATIENCE):
-            trials = [self._refit(candidate) for candidate in self._screened()]
-            if not trials:
+            candidates = self._screened()
+            if not candidates:
                 return None
-            promising = [trial for trial in trials if self._worth(trial, trial.gain) > 0.0]
-            best = self._best_of(sorted(promising, key=lambda t: -self._worth(t, t.gain)))
+            trials = [t for t in map(self._trial, candidates) if t is not None]
+            best = self._best_of(trials)
             if best is not None:
                 self.added.add(best.candidate.clause)
                 self._adopt(self.parts.finished(best))
                 return best
-            self.tried.update(trial.candidate.clause for trial in trials)
+            self.tried.update(candidate.clause for candidate in candidates)
         return None
+
+    def _trial(self, candidate: Candidate) -> Trial | None:
+        """Refit a candidate, and try it on held-out databases; None where it gains too little."""
+        problem = self._problem(candidate.shape)
+        if problem is None:
+            return None
+        with self._timed(candidate.shape):
+            trial = self.parts.refit(candidate, problem)
+            if self._worth(trial) <= 0.0:
+                return None
+            if len(self.parts.folds):
+                trial = self.parts.validated(trial)
+        return None if candidate.shape in self.slow else trial
 
     def _best_of(self, trials: Sequence[Trial]) -> Trial | None:
         """Return the best of refitted candidates, by held-out likelihood where there is one."""
-        if not len(self.parts.folds):
-            return trials[0] if trials else None
-        tried = [self.parts.validated(trial) for trial in trials]
-        worth = {trial: self._worth(trial, float(trial.held_out.sum())) for trial in tried}
+        worth = {trial: self._worth(trial) for trial in trials}
         best, most = None, 0.0
-        for trial in sorted(tried, key=lambda trial: -worth[trial]):
+        for trial in sorted(trials, key=lambda trial: -worth[trial]):
             if worth[trial] <= most:
                 break
+            if not len(self.parts.folds):
+                return trial
             tilted = self.parts.tilted(trial)
             before = self.parts.touched(trial.candidate.shape).tilt
             left = worth[trial] - self.choice.risk * max(0.0, tilted.part.tilt - before)
@@ -80,8 +96,13 @@ class Search:
                 best, most = tilted, left
         return best
 
-    def _worth(self, trial: Trial, gain: float) -> float:
-        """Return a gain, less what each literal must add."""
+    def _worth(self, trial: Trial) -> float:
+        """Return what a clause gains, held out or not, less what each literal must add.
+
+        A clause that gains more on held-out databases than on the data it is fitted to happens to
+        mend what goes wrong with their domain sizes; that is no reason to prefer it.
+        """
+        gain = min(trial.gain, float(trial.held_out.sum())) if len(trial.held_out) else trial.gain
         return gain - self.choice.min_gain * len(trial.candidate.clause)
 
     def _screened(self) -> list[Candidate]:
@@ -120,8 +141,11 @@ class Search:
         problem = self._problem(shape)
         if problem is None:
             return
-        part = self.parts.touched(shape)
-        tests = score_tests(problem, part.weights, part.curvature, self.parts.all, self.parts.sigma)
+        part, everything = self.parts.touched(shape), self.parts.all
+        with self._timed(shape):
+            tests = score_tests(problem, part.weights, part.curvature, everything, self.parts.sigma)
+        if shape in self.slow:
+            return
         for number, (gain, weight) in enumerate(tests):
             if gain >= self.choice.min_gain and shape.clauses[number] not in self.tried:
                 self.scored[shape].append(Candidate(shape, number, gain, weight))
@@ -130,15 +154,21 @@ class Search:
         """Compile a shape, or recall it; None where it is not liftable within the limits."""
         if shape not in self.problems:
             try:
-                self.problems[shape] = self.parts.problem(shape)
+                with self._timed(shape):
+                    self.problems[shape] = self.parts.problem(shape)
             except (NotLiftable, MemoryLimitError):
                 self.problems[shape] = None
-        return self.problems[shape]
+        return None if shape in self.slow else self.problems[shape]
 
-    def _refit(self, candidate: Candidate) -> Trial:
-        problem = self._problem(candidate.shape)
-        assert problem is not None
-        return self.parts.refit(candidate, problem)
+    @contextmanager
+    def _timed(self, shape: Shape) -> Iterator[None]:
+        """Give a shape up for good if what is done for it takes too long."""
+        started = time.process_time()
+        yield
+        limit = self.choice.max_seconds
+        if limit is not None and time.process_time() - started > limit:
+            self.slow.add(shape)
+            self.scored[shape] = []
 
     def _adopt(self, part: Part) -> None:
         """Make a refitted component part of the network; what touches it is scored again."""

@@ -71,21 +71,3 @@ class PredicateGraph:
             if edge.second != edge.first:
                 found[edge.second].append(edge)
         return {node: tuple(edges) for node, edges in found.items()}
-
-    def to_dot(self) -> str:
-        """Return the graph in the DOT language, for drawing.
-
-        Examples
-        --------
-        >>> graph = PredicateGraph.of([Predicate("p", ("t",)), Predicate("q", ("t",))])
-        >>> print(graph.to_dot().splitlines()[5])
-          "p" -- "q" [label="<0 0>"];
-        """
-        lines = ["graph predicates {"]
-        lines += [f'  "{node}";' for node in self.nodes]
-        for edge in self.edges:
-            label = str(edge.link)
-            if self.measures is not None:
-                label += f" {self.measures[edge]:.3g}"
-            lines.append(f'  "{edge.first}" -- "{edge.second}" [label="{label}"];')
-        return "\n".join([*lines, "}"])

@@ -4,8 +4,10 @@ Departures from the paper. Clauses that differ in names only are one clause, how
 to it. Edges may close cycles (see `Step`). Only the best paths of each length are extended. An
 added clause must improve the likelihood by more than the penalty on its length: maximised
 likelihoods never fall, so that any improvement at all would let every clause in. With several
-databases it must improve the likelihood of held-out ones too. Candidates are screened by the score
-test before the weights are learned.
+databases it must improve the likelihood of held-out ones too, and it must do no harm where atoms
+are predicted together. Candidates much like a better one are tried, too, unless told otherwise: the
+paper drops them because of too many clauses, which the other conditions keep out. Candidates are
+screened by the score test before the weights are learned.
 """
 
 from __future__ import annotations
@@ -22,10 +24,9 @@ from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
-from mlnlearn.structure.search.journal import Journal, identity_of
-from mlnlearn.structure.search.model import Alone, Background
-from mlnlearn.structure.search.progress import Deadline, Progress, Report
-from mlnlearn.structure.search.workers import Workers, workers
+from mlnlearn.structure.search.model import Alone
+from mlnlearn.structure.search.progress import Report
+from mlnlearn.structure.search.settings import Search, SearchSettings
 
 _BATCH = 1024
 
@@ -55,9 +56,9 @@ class GSLPResult:
     scored: int
 
 
-@dataclass(frozen=True, slots=True)
-class GSLP:
-    """Settings of GSLP; the defaults are those of the paper (section 4.1).
+@dataclass(frozen=True)
+class GSLP(SearchSettings):
+    """Settings of GSLP, beside those of `SearchSettings`; limits as in the paper (section 4.1).
 
     Attributes
     ----------
@@ -71,29 +72,18 @@ class GSLP:
         Edges whose measure is so small, or smaller, are dropped.
     mw
         Clauses with smaller absolute weights are pruned in the end, if that does no harm.
-    penalty
-        What a literal costs, in units of weighted pseudo-log-likelihood.
     drop_subclauses
-        Leave out candidates that contain, or are part of, one with a higher measure.
+        Leave out candidates that contain, or are part of, one with a higher measure, as the paper
+        does.
     drop_same_predicates
-        Leave out candidates of the same predicates as one with a higher measure.
+        Leave out candidates of the same predicates as one with a higher measure, as the paper does.
     close_cycles
         Let paths close cycles.
     beam
         Extend only so many paths of each length, the best for each set of predicates first; None
         for all, as in the paper.
-    held_out
-        With several databases, keep only clauses that also raise the likelihood of databases left
-        out of the fit.
-    sigma
-        Standard deviation of the Gaussian prior on weights.
-    initial
-        A network to start from: its formulas stay, its weights are learned anew unless locked.
     max_clauses
         Measure at most so many clauses; None for no limit.
-    max_seconds
-        Stop growing and adding clauses after so long; None for no limit. What is found then depends
-        on the machine.
     jobs
         Number of processes that measure clauses. Results do not depend on it.
 
@@ -114,23 +104,19 @@ class GSLP:
     nti: int = 0
     mft: float = 0.0
     mw: float = 0.001
-    penalty: float = 0.001
-    drop_subclauses: bool = True
-    drop_same_predicates: bool = True
+    drop_subclauses: bool = False
+    drop_same_predicates: bool = False
     close_cycles: bool = True
     beam: int | None = 100
-    held_out: bool = True
-    sigma: float = 100.0
-    initial: MLN | None = None
     max_clauses: int | None = None
-    max_seconds: float | None = None
     jobs: int = 1
 
     def __post_init__(self) -> None:
         if self.max_length < 2 or self.max_same < 1 or self.jobs < 1:
             raise InputError("clauses need at least 2 literals, 1 of a predicate, and 1 process")
-        if self.sigma <= 0 or self.penalty < 0 or self.mw < 0:
-            raise InputError("sigma must be above 0, penalty and mw at least 0")
+        if self.mw < 0:
+            raise InputError("mw must be at least 0")
+        super().__post_init__()
 
     def fit(
         self,
@@ -150,31 +136,17 @@ class GSLP:
         checkpoint
             A file for intermediate results; a run that was killed goes on from there.
         """
-        background = Background.of(databases, self.initial)
-        journal = Journal(checkpoint, identity_of(self, databases))
-        with workers(databases, background, self.sigma, self.jobs) as found:
-            return _Run(self, background, found, journal, progress).result()
+        with self.started(databases, progress, checkpoint, self.jobs) as search:
+            return _Run(self, search).result()
 
 
 class _Run:
     """One run of GSLP."""
 
-    def __init__(
-        self,
-        settings: GSLP,
-        background: Background,
-        found: Workers,
-        journal: Journal,
-        progress: Report | None,
-    ) -> None:
+    def __init__(self, settings: GSLP, search: Search) -> None:
         self.settings = settings
-        self.background = background
-        self.workers = found
-        self.journal = journal
-        self.report = progress
-        self.deadline = Deadline(settings.max_seconds)
-        self.scored = 0
-        self.model = found.scorer.start()
+        self.search = search
+        self.model = search.workers.scorer.start()
 
     def result(self) -> GSLPResult:
         """Run algorithm 1."""
@@ -185,24 +157,17 @@ class _Run:
         )
         candidates = self.eliminated(grow(graph, self.measure, limits))
         clauses = [candidate.clause for candidate in candidates]
-        model = add_in_turn(
-            self.model,
-            clauses,
-            settings.penalty,
-            self.journal,
-            self.note,
-            self.deadline,
-            held_out=settings.held_out,
-        )
-        first = len(self.background.soft)
-        model = prune(model, first, settings.mw, settings.penalty, self.journal)
-        mln = self.background.network(model)
-        return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.scored)
+        journal, background = self.search.journal, self.search.background
+        note, deadline = self.search.note, self.search.deadline
+        model = add_in_turn(self.model, clauses, settings.acceptance, journal, note, deadline)
+        model = prune(model, len(background.soft), settings.mw, settings.penalty, journal)
+        mln = background.network(model)
+        return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)
 
     def reduced_graph(self) -> PredicateGraph:
         """Drop the edges with few true instances or a small measure (line 4)."""
-        graph = PredicateGraph.of(self.background.schema.predicates)
-        scorer, settings = self.workers.scorer, self.settings
+        graph = PredicateGraph.of(self.search.background.schema.predicates)
+        scorer, settings = self.search.workers.scorer, self.settings
         clauses = [c for c in graph.edges.values() if scorer.true_instances(c) > settings.nti]
         known = self.measure(clauses, "measuring the edges of the graph")
         good = {c: found for c, found in known.items() if found.measure > settings.mft}
@@ -214,15 +179,15 @@ class _Run:
         for start in range(0, len(clauses), _BATCH):
             batch = clauses[start : start + _BATCH]
             if self.settings.max_clauses is not None:
-                batch = batch[: max(self.settings.max_clauses - self.scored, 0)]
-            if self.deadline.passed or not batch:
+                batch = batch[: max(self.settings.max_clauses - self.search.scored, 0)]
+            if self.search.deadline.passed or not batch:
                 break
             for clause, alone in zip(batch, self.scores(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):
                     gain = alone.gain - self.settings.penalty * len(clause)
                     found[clause] = Measured(clause, alone.weight, gain)
-            self.scored += len(batch)
-            self.note(stage, start + len(batch), len(clauses), self.model.likelihood)
+            self.search.scored += len(batch)
+            self.search.note(stage, start + len(batch), len(clauses), self.model.likelihood)
         return found
 
     def accepted(self, clause: Clause, alone: Alone) -> bool:
@@ -236,16 +201,17 @@ class _Run:
 
     def scores(self, batch: Sequence[Clause]) -> list[Alone | None]:
         """Score a batch, from the journal where it is known."""
+        journal = self.search.journal
         keys = [f"alone {clause}" for clause in batch]
-        new = [c for c, key in zip(batch, keys, strict=True) if key not in self.journal]
-        fresh = self.workers.alone(new)
-        self.journal.record_all(
+        new = [c for c, key in zip(batch, keys, strict=True) if key not in journal]
+        fresh = self.search.workers.alone(new)
+        journal.record_all(
             [
                 (f"alone {c}", None if a is None else [a.weight, a.gain, a.held_out])
                 for c, a in zip(new, fresh, strict=True)
             ]
         )
-        known = (self.journal.get(key) for key in keys)
+        known = (journal.get(key) for key in keys)
         return [None if value is None else Alone(*value) for value in known]
 
     def eliminated(self, candidates: Sequence[Measured]) -> list[Measured]:
@@ -264,8 +230,3 @@ class _Run:
             kept.append(candidate)
             sets.add(names)
         return kept
-
-    def note(self, stage: str, done: int, total: int, likelihood: float) -> None:
-        """Report progress."""
-        if self.report is not None:
-            self.report(Progress(stage, done, total, self.scored, likelihood))

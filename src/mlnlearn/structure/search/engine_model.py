@@ -61,7 +61,7 @@ class EngineScorer:
         units = self._units
         gain, held_out = found.likelihood - units.likelihood, None
         if found.held_out is not None and units.held_out is not None:
-            held_out = found.held_out - units.held_out
+            held_out = float((found.held_out - units.held_out).sum())
         return Alone(float(found.weights[-1]), gain, held_out)
 
     def true_instances(self, clause: Clause) -> float:
@@ -98,16 +98,21 @@ class EngineModel:
         return self.objective(self.weights)[0]
 
     @cached_property
-    def held_out(self) -> float | None:
-        """The likelihood of each database under weights fitted to the others, summed."""
-        number, total = len(self.objective.engine.stack), 0.0
+    def held_out(self) -> Floats | None:
+        """The likelihood of each database under weights fitted to the others."""
+        number, found = len(self.objective.engine.stack), []
         if number == 1:
             return None
         for own in np.eye(number):
             kept = replace(self.objective, shares=tuple(1.0 - own))
             weights = replace(self, objective=kept).fitted().weights
-            total += replace(self.objective, shares=tuple(own))(weights)[0]
-        return total
+            found.append(replace(self.objective, shares=tuple(own))(weights)[0])
+        return np.array(found)
+
+    @property
+    def joint(self) -> None:
+        """Not known: it takes an array of all ground atoms."""
+        return None
 
     def promise(self, clause: Clause) -> float:
         """Estimate what a clause would add, with the other weights held fast."""

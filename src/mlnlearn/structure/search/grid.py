@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,6 +124,28 @@ class Grid:
             free = (flips.values == 0.0).astype(np.float64)
             self.true[predicate.name] = self.true[predicate.name] * free
             self.total[predicate.name] = self.total[predicate.name] * free
+
+    def believing(self, predicate: str, probability: Floats) -> Grid:
+        """Return a grid in which a predicate's atoms are true to a degree; its counts are expected.
+
+        Atoms are taken as independent; where two literals of a grounding are the same atom, its
+        probability counts twice.
+        """
+        soft = copy(self)
+        inside = self._false[predicate, True] + self._false[predicate, False]
+        soft._false = {
+            **self._false,
+            (predicate, True): inside - probability,
+            (predicate, False): probability,
+        }
+        return soft
+
+    @staticmethod
+    def spread(flips: GridFlips, arity: int) -> Floats:
+        """Return flip counts with an axis for each place, of size 1 where it does not matter."""
+        index = (slice(None), *(slice(None) if i in flips.places else None for i in range(arity)))
+        result: Floats = flips.values[index]
+        return result
 
     def classes(self, predicate: str) -> int:
         """Return how many classes a predicate's atoms fall into, by which arguments are equal."""

@@ -18,6 +18,7 @@ from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.structure.search.alone import fit_alone, fit_held_out, histogram
 from mlnlearn.structure.search.grid import Grid, GridFlips
+from mlnlearn.structure.search.meanfield import Coupling, joint_score
 from mlnlearn.structure.search.model import Alone, Background
 from mlnlearn.structure.search.newton import (
     Curvature,
@@ -159,13 +160,8 @@ class GridScorer:
     def on_cells(self, predicate: str, flips: GridFlips) -> Floats:
         """Return the flip count of each live cell."""
         shape = self.grid.true[predicate].shape
-        index = (
-            slice(None),
-            *(slice(None) if i in flips.places else None for i in range(len(shape) - 1)),
-        )
-        values: Floats = np.broadcast_to(flips.values[index], shape).reshape(-1)[
-            self.live[predicate]
-        ]
+        spread = self.grid.spread(flips, len(shape) - 1)
+        values: Floats = np.broadcast_to(spread, shape).reshape(-1)[self.live[predicate]]
         return values
 
 
@@ -176,6 +172,14 @@ class _Unit:
     weight: float
     likelihood: float
     held_out: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """Weights fitted without each database, and the likelihood of each, by predicate."""
+
+    weights: Floats
+    by_predicate: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,21 +198,74 @@ class GridModel:
         return likelihood(self._rows, self.weights)
 
     @cached_property
-    def held_out(self) -> float | None:
-        """The likelihood of each database under weights fitted to the others, summed."""
-        scorer, total = self.scorer, 0.0
-        databases = len(scorer.engine.stack)
-        if databases == 1:
+    def held_out(self) -> Floats | None:
+        """The likelihood of each database under weights fitted to the others."""
+        if self._databases == 1:
             return None
-        for number in range(databases):
-            kept, left = [], []
+        total: Floats = np.sum(list(self._unseen.by_predicate.values()), axis=0)
+        return total
+
+    @cached_property
+    def joint(self) -> float:
+        """How well all atoms of a predicate are predicted together, summed over predicates."""
+        return sum(
+            self._together(name)
+            if self._coupled(name)
+            else float(self._unseen.by_predicate[name].sum())
+            for name in self.terms
+        )
+
+    @property
+    def _databases(self) -> int:
+        return len(self.scorer.engine.stack)
+
+    @cached_property
+    def _unseen(self) -> _Unseen:
+        """Weights and likelihoods of databases that are left out; of all, if there is only one."""
+        scorer = self.scorer
+        found = {name: np.zeros(self._databases) for name in self.terms}
+        weights = []
+        for number in range(self._databases):
+            kept, left = {}, {}
             for name, term in self.terms.items():
                 own = scorer.database_of(name) == number
-                kept.append(reweighted(term, scorer.cell_weights(name), ~own))
-                left.append(reweighted(term, scorer.cell_weights(name), own))
-            weights = fit(kept, self.weights, self.locked, scorer.precision, tolerance=1e-6)
-            total += likelihood(left, weights)
-        return total
+                kept[name] = reweighted(term, scorer.cell_weights(name), ~own)
+                left[name] = reweighted(term, scorer.cell_weights(name), own)
+            weights.append(
+                fit(kept.values(), self.weights, self.locked, scorer.precision, tolerance=1e-6)
+                if self._databases > 1
+                else self.weights
+            )
+            for name, rows in left.items():
+                found[name][number] = rows.likelihood(weights[-1])
+        return _Unseen(np.array(weights), found)
+
+    def _coupled(self, predicate: str) -> list[int]:
+        """Return the numbers of the clauses in which a predicate occurs more than once."""
+        return [
+            number
+            for number, literals in enumerate(self._literals)
+            if sum(literal.predicate == predicate for literal in literals) > 1
+        ]
+
+    @cached_property
+    def _literals(self) -> list[tuple[Signed, ...]]:
+        """The clauses among the formulas; what is none counts as it does in the data."""
+        clauses = map(as_clause, self.formulas)
+        return [() if clause is None else encode(clause) or () for clause in clauses]
+
+    def _together(self, predicate: str) -> float:
+        """Return the log-score of a predicate's atoms when none of them is known."""
+        grid, weights = self.scorer.grid, self._unseen.weights
+        shape = grid.true[predicate].shape
+        coupled = self._coupled(predicate)
+        given = np.zeros(shape)
+        for number in set(self.terms[predicate].rows.features.tolist()).difference(coupled):
+            flips = self.scorer.flips(self.formulas[number])[predicate]
+            by_database = weights[:, number].reshape(-1, *(1 for _ in shape[1:]))
+            given += by_database * grid.spread(flips, len(shape) - 1)
+        couplings = [Coupling(self._literals[n], weights[:, n]) for n in coupled]
+        return joint_score(grid, predicate, given, couplings)
 
     @property
     def _rows(self) -> list[Rows]:

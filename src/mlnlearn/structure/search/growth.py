@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,17 +18,53 @@ Note = Callable[[str, int, int, float], None]
 
 # a clause that promises less than this share of what it must gain is not tried
 _PROMISING = 0.1
+# likelihoods that fall by so little are taken as equal
+_SLACK = 1e-3
+# atoms may be predicted together worse by this share of what is gained one by one
+_JOINT_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What a clause must do to be added to a network.
+
+    Attributes
+    ----------
+    penalty
+        What each literal must gain, in units of weighted pseudo-log-likelihood.
+    held_out
+        Whether the likelihood of held-out databases, where there are any, must rise as well: that
+        of all together, and of none may it fall.
+    joint
+        Whether atoms of a predicate must be predicted together as well as before, or nearly so
+        where they are predicted much better one by one.
+    """
+
+    penalty: float
+    held_out: bool
+    joint: bool
+
+    def generalises(self, model: Model, longer: Model) -> bool:
+        """Tell whether a larger network is better beyond the data it was fitted to."""
+        gain = longer.likelihood - model.likelihood
+        before, after = model.held_out, longer.held_out
+        if self.held_out and before is not None and after is not None:
+            gains = after - before
+            gain = float(gains.sum())
+            if gain <= 0.0 or gains.min() <= -_SLACK:
+                return False
+        if self.joint and model.joint is not None and longer.joint is not None:
+            return model.joint - longer.joint < max(_SLACK, _JOINT_SHARE * gain)
+        return True
 
 
 def add_in_turn(
     model: Model,
     clauses: Sequence[Clause],
-    penalty: float,
+    accept: Acceptance,
     journal: Journal,
     note: Note,
     deadline: Deadline,
-    *,
-    held_out: bool,
 ) -> Model:
     """Add each clause that improves the likelihood by more than the penalty on its length.
 
@@ -37,23 +74,24 @@ def add_in_turn(
         The network to add to.
     clauses
         The candidates, in the order in which to try them.
-    penalty
-        What each literal must gain.
+    accept
+        What a clause must do.
     journal
         Where decisions are written down, and read again.
     note
         Called with stage, number of clauses tried, number of all clauses, and likelihood.
     deadline
         When to stop.
-    held_out
-        Whether the likelihood of held-out databases must improve as well.
     """
     for number, clause in enumerate(clauses, start=1):
         key = f"add {number} {clause}"
         if key not in journal:
             if deadline.passed:
                 break
-            journal.record(key, _weights_with(model, clause, penalty * len(clause), held_out))
+            longer = _improved(model, clause, accept.penalty * len(clause))
+            if longer is not None and not accept.generalises(model, longer):
+                longer = None
+            journal.record(key, None if longer is None else longer.weights.tolist())
         weights = journal.get(key)
         if weights is not None:
             model = model.extended(clause, np.array(weights))
@@ -61,29 +99,15 @@ def add_in_turn(
     return model
 
 
-def _weights_with(
-    model: Model, clause: Clause, threshold: float, held_out: bool
-) -> list[float] | None:
-    """Return the weights of a network with one more clause, or None where that is not worth it."""
+def _improved(model: Model, clause: Clause, threshold: float) -> Model | None:
+    """Return the network with one more clause, or None where that is not worth it."""
     if model.promise(clause) < _PROMISING * threshold:
         return None
     try:
         longer = model.extended(clause)
     except MemoryLimitError:
         return None
-    if longer.likelihood - model.likelihood <= threshold:
-        return None
-    if held_out and not generalises(model, longer):
-        return None
-    weights: list[float] = longer.weights.tolist()
-    return weights
-
-
-def generalises(model: Model, longer: Model) -> bool:
-    """Tell whether a larger network predicts held-out databases better, where there are any."""
-    if model.held_out is None or longer.held_out is None:
-        return True
-    return longer.held_out > model.held_out
+    return longer if longer.likelihood - model.likelihood > threshold else None
 
 
 def prune(model: Model, first: int, mw: float, penalty: float, journal: Journal) -> Model:
@@ -127,17 +151,30 @@ def _literals(model: Model, number: int) -> int:
     return len(list(atoms_of(model.formulas[number])))
 
 
-def prune_each(model: Model, first: int, penalty: float, journal: Journal) -> Model:
-    """Remove clauses one by one, as long as that improves likelihood less penalties.
+def prune_each(model: Model, first: int, accept: Acceptance, journal: Journal) -> Model:
+    """Remove clauses one by one that would not be accepted if they came last.
 
     The clause of smallest weight is tried first; after each removal the weights are learned anew.
     A literal costs the penalty, but the first one of a clause is free.
+
+    Parameters
+    ----------
+    model
+        The network.
+    first
+        Number of the first formula that may go.
+    accept
+        What a clause must do.
+    journal
+        Where results are written down, and read again.
     """
     while True:
         order = sorted(range(first, len(model.formulas)), key=lambda n: abs(model.weights[n]))
         for number in order:
             shorter = _without(model, [number], journal)
-            if shorter.likelihood + penalty * (_literals(model, number) - 1) > model.likelihood:
+            cost = accept.penalty * (_literals(model, number) - 1)
+            worth = model.likelihood - shorter.likelihood >= cost
+            if not (worth and accept.generalises(shorter, model)):
                 model = shorter
                 break
         else:

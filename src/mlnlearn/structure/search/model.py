@@ -60,12 +60,22 @@ class Model(Protocol):
         ...
 
     @property
-    def held_out(self) -> float | None:
-        """The likelihood of each database under weights fitted to the others, summed.
+    def held_out(self) -> Floats | None:
+        """The likelihood of each database under weights fitted to the others.
 
         None with a single database. A clause with a predicate twice may count the *other* atoms of
         a predicate so well that an atom's own truth shows in what is missing; the likelihood of
         the data it was fitted to then rises without bound, that of other data falls.
+        """
+        ...
+
+    @property
+    def joint(self) -> float | None:
+        """How well all atoms of a predicate are predicted together, from the other predicates.
+
+        The sum over predicates of their atoms' mean log-probability, with the weights of
+        `held_out`; None where that is not known. Pseudo-likelihood may rise by clauses that are
+        of no use, or of harm, where no atom of the predicate is known.
         """
         ...
 

@@ -1,0 +1,43 @@
+"""Tables from wherever they are: a folder, a file or a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlnlearn.data.load.files import read_folder
+from mlnlearn.data.load.sql import read_sql
+from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.urls import is_url
+from mlnlearn.errors import InputError, Location
+
+
+def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Table]:
+    r"""Read tables with their keys; `build_database` makes a database of them.
+
+    Parameters
+    ----------
+    source
+        A folder of CSV or Parquet files, an SQLite or DuckDB file, or an address such as
+        ``postgresql://user@host/shop``.
+    ddl
+        For a folder, ``CREATE TABLE`` statements with the keys; by default its ``schema.sql``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "dog.csv").write_text("id,big\nRex,yes\n")
+    >>> [dog] = read_tables(folder, ddl="CREATE TABLE dog (id TEXT PRIMARY KEY, big BOOLEAN)")
+    >>> dog.columns["big"].names
+    ('true',)
+    """
+    text = str(source)
+    if not is_url(text) and Path(source).is_dir():
+        return read_folder(source, ddl)
+    if ddl is not None:
+        raise InputError(
+            "SQL definitions are for folders of CSV or Parquet files",
+            Location(text),
+            hint="a database declares the keys of its tables itself",
+        )
+    return read_sql(source)

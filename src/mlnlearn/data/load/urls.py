@@ -1,0 +1,99 @@
+"""Addresses of databases: ``sqlite:///shop.sqlite``, ``duckdb:///shop.duckdb``, ``postgresql://…``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from mlnlearn.errors import InputError, Location
+
+FILES = ("sqlite", "duckdb")
+SERVERS = ("postgresql", "postgres")
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A PostgreSQL server and database, and which of its schemas to read.
+
+    Attributes
+    ----------
+    url
+        What the client library connects to.
+    schemas
+        Schemas asked for by ``?schema=one,two``; those of the search path where there are none.
+    """
+
+    url: str
+    schemas: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The address without a password, to name it in messages."""
+        return without_password(self.url)
+
+    @property
+    def name(self) -> str:
+        """The name of the database."""
+        return unquote(urlsplit(self.url).path.lstrip("/"))
+
+
+def is_url(text: str) -> bool:
+    """Tell an address from a file name.
+
+    Examples
+    --------
+    >>> is_url("postgresql://localhost/shop"), is_url("shop.sqlite")
+    (True, False)
+    """
+    return bool(_SCHEME.match(text))
+
+
+def read_url(text: str) -> Path | ServerAddress:
+    """Return the file or the server that an address names.
+
+    Three slashes precede the path of a file, relative to where the program runs; four, an absolute
+    one.
+
+    Examples
+    --------
+    >>> read_url("sqlite:///data/shop.sqlite")
+    PosixPath('data/shop.sqlite')
+    >>> read_url("postgresql://anna:secret@localhost/shop?schema=lab").schemas
+    ('lab',)
+    """
+    found = _SCHEME.match(text)
+    scheme = found.group(1).lower() if found else ""
+    where = Location(without_password(text))
+    if scheme in FILES:
+        parts = urlsplit(text)
+        path = unquote(parts.path.removeprefix("/"))
+        if parts.netloc or not path:
+            example = f"{scheme}:///folder/file, or {scheme}:////folder/file for an absolute path"
+            raise InputError("an address of a file has three slashes", where, example)
+        return Path(path)
+    if scheme not in SERVERS:
+        known = ", ".join(f"{name}://" for name in (*FILES, SERVERS[0]))
+        raise InputError(f"no databases with addresses {scheme}://…; there are: {known}", where)
+    parts = urlsplit(text)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    schemas = [name for key, value in options if key == "schema" for name in value.split(",")]
+    query = urlencode([(key, value) for key, value in options if key != "schema"])
+    return ServerAddress(urlunsplit(parts._replace(query=query)), tuple(filter(None, schemas)))
+
+
+def without_password(url: str) -> str:
+    """Return an address without the password in it.
+
+    Examples
+    --------
+    >>> without_password("postgresql://anna:secret@localhost:5433/shop?password=secret")
+    'postgresql://anna@localhost:5433/shop'
+    """
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    netloc = user.partition(":")[0] + at + host
+    return urlunsplit((parts.scheme, netloc, parts.path, "", ""))

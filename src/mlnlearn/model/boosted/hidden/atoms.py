@@ -1,0 +1,182 @@
+"""Atoms whose truth is not known, numbered through all predicates and databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.sampling import is_among, number_of_keys, unpack
+from mlnlearn.data.sampling import pack as pack_atoms
+from mlnlearn.errors import CountOverflowError, MemoryLimitError
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.world import World
+
+Mask = NDArray[np.bool_]
+
+_MOST_ATOMS = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenAtoms:
+    """Unknown atoms of some databases.
+
+    Attributes
+    ----------
+    databases
+        The databases; all other unknown atoms in them are taken as false.
+    columns
+        Per predicate, the codes of its unknown atoms in each database.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)")
+    >>> db = Database.from_facts(schema, {"smokes": [("Anna",)]}, unknown={"smokes": [("Bob",)]})
+    >>> hidden = HiddenAtoms.of([db, db], ["smokes"])
+    >>> len(hidden), [d.count("smokes") for d in hidden.completed(np.array([True, False]))]
+    (2, [2, 1])
+    """
+
+    databases: tuple[Database, ...]
+    columns: Mapping[Predicate, tuple[Columns, ...]]
+
+    @classmethod
+    def of(
+        cls, databases: Sequence[Database], names: Iterable[str], asked: Iterable[str] = ()
+    ) -> HiddenAtoms:
+        """Gather the unknown atoms of some predicates, and all atoms of the ones asked for."""
+        forgotten = tuple(asked)  # in this order: the draws of a sampler depend on it
+        columns = {}
+        for name in dict.fromkeys([*names, *forgotten]):
+            found = tuple(_unknown(database, name, name in forgotten) for database in databases)
+            if any(part.shape[1] for part in found):
+                columns[databases[0].schema[name]] = found
+        kept = tuple(database.without_facts(forgotten) for database in databases)
+        return cls(kept, columns)
+
+    @cached_property
+    def starts(self) -> Mapping[Predicate, int]:
+        """The number of each predicate's first atom."""
+        sizes = [sum(part.shape[1] for part in parts) for parts in self.columns.values()]
+        return dict(zip(self.columns, np.cumsum([0, *sizes]).tolist(), strict=False))
+
+    def __len__(self) -> int:
+        return sum(part.shape[1] for parts in self.columns.values() for part in parts)
+
+    @cached_property
+    def known(self) -> World:
+        """The world in which every unknown atom is false."""
+        return World([database.closed() for database in self.databases])
+
+    @cached_property
+    def possible(self) -> World:
+        """The world in which every atom that may be true is."""
+        return World(self.completed(np.ones(len(self), np.bool_)))
+
+    @cached_property
+    def rows(self) -> Mapping[Predicate, Codes]:
+        """The atoms over numbered objects: a row of databases, then one of each argument."""
+        return {
+            predicate: self.known.numbered(predicate, _owners(parts), np.concatenate(parts, axis=1))
+            for predicate, parts in self.columns.items()
+        }
+
+    def numbers(self, predicate: Predicate, rows: Codes) -> Ints:
+        """Return the numbers of atoms given as rows; -1 for those that are not among these."""
+        if predicate not in self.columns or not rows.shape[1]:
+            return np.full(rows.shape[1], -1, np.int64)
+        keys, order = self._keys[predicate]
+        wanted = self._packed(predicate, rows)
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[places] == wanted, self.starts[predicate] + order[places], -1)
+
+    @cached_property
+    def _keys(self) -> Mapping[Predicate, tuple[Ints, Ints]]:
+        found = {}
+        for predicate, rows in self.rows.items():
+            keys = self._packed(predicate, rows)
+            order = np.argsort(keys)
+            found[predicate] = keys[order], order
+        return found
+
+    def _packed(self, predicate: Predicate, rows: Codes) -> Ints:
+        sizes = [len(self.databases), *map(self.known.objects, predicate.types)]
+        keys = pack(list(rows), sizes)
+        if keys is None:
+            raise CountOverflowError(f"the atoms of {predicate.name} do not fit in a 64-bit key")
+        return keys
+
+    def completed(self, truth: Mask) -> list[Database]:
+        """Return the databases with these truth values, and nothing unknown."""
+        filled = []
+        for number, database in enumerate(self.databases):
+            true = dict(database.true)
+            for predicate, parts in self.columns.items():
+                start = self.starts[predicate] + sum(part.shape[1] for part in parts[:number])
+                part = parts[number]
+                chosen = part[:, truth[start : start + part.shape[1]]]
+                both = np.concatenate([database.facts(predicate.name), chosen], axis=1)
+                true[predicate.name] = _sorted(both)
+            filled.append(replace(database.closed(), true=true))
+        return filled
+
+
+def unknown_predicates(databases: Sequence[Database]) -> list[str]:
+    """Return the predicates that have unknown atoms, in the order of the schema.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)", "cancer(person)")
+    >>> unknown_predicates([Database.from_facts(schema, {}, unknown={"cancer": [("Bob",)]})])
+    ['cancer']
+    """
+    return [
+        predicate.name
+        for predicate in databases[0].schema.predicates
+        if any(_has_unknown(database, predicate.name) for database in databases)
+    ]
+
+
+def _has_unknown(database: Database, name: str) -> bool:
+    if name not in database.open:
+        return bool(database.unknown_facts(name).shape[1])
+    listed = database.count(name) + int(database.false_facts(name).shape[1])
+    return database.ground_atoms(name) > listed
+
+
+def _unknown(database: Database, name: str, asked: bool) -> Columns:
+    """Return the unknown atoms of a predicate, or all of its atoms."""
+    if not asked and name not in database.open:
+        return database.unknown_facts(name)
+    sizes = domain_sizes(database, name)
+    total = number_of_keys(sizes)
+    if total > _MOST_ATOMS:
+        raise MemoryLimitError(
+            f"{total} atoms of {name} are unknown; the limit is {_MOST_ATOMS}",
+            hint="list the unknown atoms, or ask for fewer",
+        )
+    everything = np.arange(total)
+    if not asked:
+        listed = [database.facts(name), database.false_facts(name)]
+        keys = np.sort(np.concatenate([pack_atoms(part, sizes) for part in listed]))
+        everything = everything[~is_among(everything, keys)]
+    return unpack(everything, sizes)
+
+
+def _owners(parts: Sequence[Columns]) -> Codes:
+    sizes = [part.shape[1] for part in parts]
+    return np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
+
+
+def _sorted(columns: Columns) -> Columns:
+    if not len(columns):
+        return columns
+    return np.ascontiguousarray(columns[:, np.lexsort(columns[::-1])])

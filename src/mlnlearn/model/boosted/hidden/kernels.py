@@ -1,0 +1,167 @@
+"""Compiled loops over a ground network: change an atom, draw an atom, sweep over all.
+
+The state is four arrays: the atoms' `truth`; per grounding, how many atoms it still `needs`; per
+counter, its `counts`; per head and tree, its `values`. All are functions of `truth` alone, to the
+last bit, whatever way led there. `changed` and `seen` are scratch space: numbers of counters, and
+marks. `work[0]` counts walks through trees, `work[1]` marks the change at hand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def _walk(rules, head, root, counts):  # type: ignore[no-untyped-def]
+    """Return a tree's value for a head."""
+    node, many = root, 1
+    while rules.test[node] >= 0:
+        found = counts[rules.place[rules.places[head] + rules.test[node]]]
+        if found > 0:
+            many = found
+            node = rules.yes[node]
+        else:
+            node = rules.no[node]
+    return rules.value[node] if rules.existential else rules.value[node] * many
+
+
+@njit(cache=True)
+def fill(rules, counts, values):  # type: ignore[no-untyped-def]
+    """Walk all trees of all heads."""
+    for head in range(len(rules.atom)):
+        for unit in range(rules.units[head], rules.units[head + 1]):
+            root = rules.root[rules.roots[head] + unit - rules.units[head]]
+            values[unit] = _walk(rules, head, root, counts)
+
+
+@njit(cache=True)
+def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
+    """Change an atom and the counters that depend on it; return how many did."""
+    truth, needs, counts = state[0], state[1], state[2]
+    number = 0
+    for place in range(rules.uses[atom], rules.uses[atom + 1]):
+        grounding = rules.grounding[place]
+        counter = rules.counter[grounding]
+        if truth[atom]:
+            if needs[grounding] == 0:
+                counts[counter] -= rules.many[grounding]
+                changed[number] = counter
+                number += 1
+            needs[grounding] += 1
+        else:
+            needs[grounding] -= 1
+            if needs[grounding] == 0:
+                counts[counter] += rules.many[grounding]
+                changed[number] = counter
+                number += 1
+    truth[atom] = not truth[atom]
+    return number
+
+
+@njit(cache=True)
+def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Change an atom and all that depends on it.
+
+    Returns by how much the values of other, false heads grew.
+    """
+    truth, counts, values = state[0], state[2], state[3]
+    work[1] += 1
+    mark, growth = work[1], 0.0
+    for number in range(_count(rules, atom, state, changed)):
+        counter = changed[number]
+        conjunction = rules.conjunction[counter]
+        for place in range(rules.heads[counter], rules.heads[counter + 1]):
+            head = rules.head[place]
+            for which in range(rules.trees[conjunction], rules.trees[conjunction + 1]):
+                tree = rules.tree[which]
+                unit = rules.units[head] + tree
+                if seen[unit] == mark:
+                    continue
+                seen[unit] = mark
+                work[0] += 1
+                value = _walk(rules, head, rules.root[rules.roots[head] + tree], counts)
+                more = value - values[unit]
+                values[unit] = value
+                owner = rules.atom[head]
+                if owner < 0 or (owner != atom and not truth[owner]):
+                    growth += more
+    return growth
+
+
+@njit(cache=True)
+def _total(rules, head, values):  # type: ignore[no-untyped-def]
+    """Return the log-odds that a head has by its own rules."""
+    total = rules.fixed[head]
+    for unit in range(rules.units[head], rules.units[head + 1]):
+        total += values[unit]
+    return total
+
+
+@njit(cache=True)
+def assign(rules, wanted, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Go over to another world."""
+    for atom in range(len(wanted)):
+        if wanted[atom] != state[0][atom]:
+            flip(rules, atom, state, changed, seen, work)
+
+
+@njit(cache=True)
+def _log_odds(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Return the log-odds of an atom given all others; the atom is left false, or changed.
+
+    A head's rules are violated where it is false: a world's log-probability is minus the sum of
+    the values of its false heads (eq. 12 of Khot et al. 2011). In a dependency network an atom
+    has its own rules only.
+    """
+    truth, values = state[0], state[3]
+    head = rules.own[atom]
+    if rules.existential:
+        if truth[atom]:
+            flip(rules, atom, state, changed, seen, work)
+        return _total(rules, head, values)
+    if truth[atom]:
+        growth = flip(rules, atom, state, changed, seen, work)
+        return _total(rules, head, values) + growth
+    value = _total(rules, head, values)
+    return value - flip(rules, atom, state, changed, seen, work)
+
+
+@njit(cache=True)
+def _chance(log_odds):  # type: ignore[no-untyped-def]
+    if log_odds < 0.0:
+        grown = np.exp(log_odds)
+        return grown / (1.0 + grown)
+    return 1.0 / (1.0 + np.exp(-log_odds))
+
+
+@njit(cache=True)
+def sweep(rules, state, changed, seen, work, draws, sharpness, sums):  # type: ignore[no-untyped-def]
+    """Draw every atom in turn, given all others; add the probabilities to `sums`.
+
+    Log-odds are multiplied by `sharpness` before a draw; an infinite one takes the likelier value.
+    Returns how many atoms changed.
+    """
+    truth = state[0]
+    changes = 0
+    for atom in range(len(truth)):
+        before = truth[atom]
+        odds = _log_odds(rules, atom, state, changed, seen, work)
+        sums[atom] += _chance(odds)
+        greedy = np.isinf(sharpness)
+        wanted = odds > 0.0 if greedy else draws[atom] < _chance(sharpness * odds)
+        if wanted != truth[atom]:
+            flip(rules, atom, state, changed, seen, work)
+        changes += wanted != before
+    return changes
+
+
+@njit(cache=True)
+def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped-def]
+    """Write the log-odds of every atom given all others; the world stays as it is."""
+    truth = state[0]
+    for atom in range(len(truth)):
+        before = truth[atom]
+        out[atom] = _log_odds(rules, atom, state, changed, seen, work)
+        if truth[atom] != before:
+            flip(rules, atom, state, changed, seen, work)

@@ -1,0 +1,138 @@
+"""Worlds of unknown atoms: sampled one after the other, or the most probable one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import expit
+
+from mlnlearn.model.boosted.evaluate import Floats
+from mlnlearn.model.boosted.hidden.atoms import Mask
+from mlnlearn.model.boosted.hidden.kernels import assign, fill, log_odds, sweep
+from mlnlearn.model.boosted.hidden.network import GroundNetwork
+
+
+class Sampler:
+    """A world of unknown atoms that is changed atom by atom (Gibbs sampling).
+
+    Parameters
+    ----------
+    network
+        The ground rules.
+    rng
+        Where the draws come from.
+
+    Attributes
+    ----------
+    walks
+        Walks through trees so far: what was recomputed.
+    visits
+        Atoms drawn so far. Without knowing what an atom touches, every visit would take as many
+        walks as the network has values.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
+    >>> from mlnlearn.model.boosted.rules import TargetRules
+    >>> schema = Schema.of("smokes(person)")
+    >>> db = Database.from_facts(schema, {}, unknown={"smokes": [("Anna",), ("Bob",)]})
+    >>> hidden = HiddenAtoms.of([db], ["smokes"])
+    >>> rules = [TargetRules(schema["smokes"], -1.0)]
+    >>> sampler = Sampler(GroundNetwork.of(rules, False, hidden), np.random.default_rng(0))
+    >>> sampler.run(10).round(3).tolist()
+    [0.269, 0.269]
+    """
+
+    def __init__(self, network: GroundNetwork, rng: np.random.Generator) -> None:
+        self.network = network
+        self.rng = rng
+        rules = network.rules
+        self._state = (
+            np.zeros(len(rules.own), np.bool_),
+            network.needs.copy(),
+            network.sure.copy(),
+            np.zeros(network.size),
+        )
+        fill(rules, self._state[2], self._state[3])
+        most = int(np.diff(rules.uses).max(initial=0))
+        self._scratch = np.empty(most, np.int64), np.zeros(network.size, np.int64)
+        self._work = np.zeros(2, np.int64)
+        self.visits = 0
+
+    @property
+    def truth(self) -> Mask:
+        """The world as it is."""
+        return self._state[0].copy()
+
+    @property
+    def walks(self) -> int:
+        """Walks through trees so far."""
+        return int(self._work[0])
+
+    def scatter(self) -> None:
+        """Start from a world in which every atom is drawn by what is sure of it alone."""
+        own = self.network.rules.fixed[self.network.rules.own]
+        self.assign(self.rng.random(len(own)) < expit(own))
+
+    def assign(self, truth: Mask) -> None:
+        """Go over to another world."""
+        assign(self.network.rules, truth, self._state, *self._scratch, self._work)
+
+    def run(self, sweeps: int) -> Floats:
+        """Sweep over all atoms, and return their mean conditional probabilities on the way."""
+        sums = np.zeros(len(self._state[0]))
+        for _ in range(sweeps):
+            self._sweep(1.0, sums)
+        return sums / max(sweeps, 1)
+
+    def log_odds(self) -> Floats:
+        """Return the log-odds of every atom given all others in the world as it is."""
+        found = np.empty(len(self._state[0]))
+        self.visits += len(found)
+        log_odds(self.network.rules, self._state, *self._scratch, self._work, found)
+        return found
+
+    def conditionals(self) -> Floats:
+        """Return the probability of every atom given all others in the world as it is."""
+        found: Floats = expit(self.log_odds())
+        return found
+
+    def descend(self, sweeps: int, starts: int) -> Mask:
+        """Look for the most probable world: sampling that gets sharper, then greedy changes.
+
+        Under existential semantics there may be no such thing as a world's probability; then the
+        last world is returned in which every atom has its likelier value, if one was found.
+        """
+        best, highest = self.truth, -math.inf
+        sums = np.zeros(len(best))
+        for _ in range(starts):
+            self.scatter()
+            for number in range(sweeps):
+                self._sweep(sweeps / (sweeps - number), sums)
+            for _ in range(max(sweeps, 10)):
+                if not self._sweep(math.inf, sums):
+                    break
+            if self.network.rules.existential:
+                return self.truth
+            weight = self.log_weight()
+            if weight > highest:
+                best, highest = self.truth, weight
+        return best
+
+    def log_weight(self) -> float:
+        """Return the world's log-probability but for a constant (counting semantics)."""
+        rules = self.network.rules
+        false = (rules.atom < 0) | ~self._state[0][np.maximum(rules.atom, 0)]
+        head = np.repeat(np.arange(len(false)), np.diff(rules.units))
+        return -float(rules.fixed[false].sum() + self._state[3][false[head]].sum())
+
+    def _sweep(self, sharpness: float, sums: Floats) -> int:
+        draws = self.rng.random(len(self._state[0]))
+        self.visits += len(draws)
+        changes: int = sweep(
+            self.network.rules, self._state, *self._scratch, self._work, draws, sharpness, sums
+        )
+        return changes

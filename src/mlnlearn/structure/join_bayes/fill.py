@@ -1,0 +1,213 @@
+"""Empty cells of tables, filled in: for each its probabilities and the most probable value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Index, pack
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.build import build_database, says_yes
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.discretize import band_names
+from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.tables import Table
+from mlnlearn.errors import InputError
+from mlnlearn.model.bayesnet_nodes import FALSE_TRUE
+from mlnlearn.structure.join_bayes.features import AttributePrediction
+from mlnlearn.structure.join_bayes.model import JoinBayesModel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FilledColumn:
+    """The empty cells of one column.
+
+    Attributes
+    ----------
+    table, column
+        Where they are.
+    prediction
+        Probabilities for every entity or link of the table.
+    rows
+        Rows of the table with an empty cell.
+    groundings
+        For each of them its row in the prediction.
+    """
+
+    table: str
+    column: str
+    prediction: AttributePrediction
+    rows: Ints
+    groundings: Ints
+
+    @property
+    def probabilities(self) -> Floats:
+        """The probability of each value, one row for each empty cell."""
+        return np.exp(self.prediction.log_probabilities[self.groundings])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return self.prediction.node.values
+
+    @property
+    def best(self) -> list[str]:
+        """The most probable value of each empty cell."""
+        return [self.values[place] for place in self.probabilities.argmax(axis=1).tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Tables with their empty cells filled in.
+
+    Attributes
+    ----------
+    tables
+        All tables; cells that were filled hold their most probable value.
+    columns
+        The columns that had empty cells, with probabilities.
+    database
+        What the probabilities are given: the tables as they were.
+    """
+
+    tables: tuple[Table, ...]
+    columns: tuple[FilledColumn, ...]
+    database: Database
+
+
+def fill_tables(
+    model: JoinBayesModel,
+    tables: Sequence[Table],
+    columns: Sequence[str] = (),
+) -> Filled:
+    """Fill the empty cells of columns that a model knows.
+
+    The tables become predicates as they did when the model was learned, with the same cuts of
+    numbers, and without a cut-off in time. Each cell's probabilities are exact given all cells that
+    are not empty; empty cells say nothing about each other. A column that was cut into bands gets
+    the middle one of the numbers that it has in the most probable band.
+
+    Parameters
+    ----------
+    model
+        A model learned from such tables.
+    tables
+        The tables, as `read_tables` returns them.
+    columns
+        Predicates of the columns to fill; by default all that have empty cells.
+
+    Examples
+    --------
+    >>> from mlnlearn.structure.join_bayes.learners import LAJDT
+    >>> cells = {"sex": Column.of([*"ffffmmmm", "f"]), "fan": Column.of([*"xxxxyyyy", None])}
+    >>> people = Table("person", {"id": Column.of([*"ABCDEFGHI"])} | cells, ("id",))
+    >>> model = LAJDT().fit(*build_database([people]))
+    >>> found = fill_tables(model, [people])
+    >>> found.columns[0].values, found.columns[0].probabilities.round(2).tolist()
+    (('x', 'y'), [[0.88, 0.12]])
+    >>> found.tables[0].columns["fan"].names[found.tables[0].columns["fan"].codes[-1]]
+    'x'
+    """
+    if model.mapping is None:
+        raise InputError(
+            "the model does not say how tables become predicates", hint="learn it from tables"
+        )
+    database, mapping = build_database(tables, model.mapping.without_limits())
+    predictions = model.predict(database)
+    wanted = _wanted(mapping, predictions, columns)
+    found, filled = [], {table.name: table for table in tables}
+    for entry, settings in wanted:
+        table = filled[entry.name]
+        cells = table.columns[settings.name]
+        rows = np.flatnonzero(cells.missing)
+        if not len(rows):
+            continue
+        prediction = predictions[settings.predicate]
+        places = _groundings(database, mapping, entry, table)[rows]
+        part = FilledColumn(entry.name, settings.name, prediction, rows, places)
+        found.append(part)
+        column = _filled(cells, settings, rows, part.best)
+        filled[entry.name] = replace(table, columns={**table.columns, settings.name: column})
+    return Filled(tuple(filled.values()), tuple(found), database)
+
+
+def _wanted(
+    mapping: Mapping, known: dict[str, AttributePrediction], asked: Sequence[str]
+) -> Iterator[tuple[TableMapping, ColumnMapping]]:
+    places = {
+        name: (table, column)
+        for name, table, column in mapping.predicates()
+        if column is not None and name in known
+    }
+    for name in asked:
+        if name not in places:
+            raise InputError(
+                f"the model has no attribute {name!r}", hint=f"there are: {', '.join(places)}"
+            )
+    for name, (table, column) in places.items():
+        if name in asked if asked else column.null == "unknown":
+            yield table, column
+
+
+def _groundings(database: Database, mapping: Mapping, entry: TableMapping, table: Table) -> Ints:
+    """Return for each row of a table its entity, or the place of its link among the facts."""
+    kinds = [
+        mapping[column.references].type if column.references else column.type or entry.type
+        for column in entry.keys
+    ]
+    keys = [
+        table.columns[column.name].codes_in(database.domains[kind].codes)
+        for column, kind in zip(entry.keys, kinds, strict=True)
+    ]
+    if entry.kind == "entity":
+        return keys[0].astype(np.int64)
+    sizes = [database.size(kind) for kind in kinds]
+    links, wanted = pack(list(database.facts(entry.predicate)), sizes), pack(keys, sizes)
+    assert links is not None  # the links could not have been predicted otherwise
+    assert wanted is not None
+    index = Index(links)
+    return index.rows(*index.ranges(wanted))
+
+
+def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str]) -> Column:
+    """Return a column with its empty cells filled, in the column's own words."""
+    if settings.cuts:
+        words = _typical(cells, settings.cuts)
+    elif settings.role == "flag":
+        words = _yes_and_no(cells, settings)
+    else:
+        words = {name: name for name in best}
+    values = [None if code < 0 else cells.names[code] for code in cells.codes.tolist()]
+    for row, value in zip(rows.tolist(), best, strict=True):
+        values[row] = words.get(value)
+    return Column.of(values)
+
+
+def _typical(cells: Column, cuts: Sequence[float]) -> dict[str, str]:
+    """Return the middle one of the cells in each band; bands without any stay empty."""
+    numbers = cells.numbers()
+    rising = np.sort(numbers[cells.codes[~cells.missing]])
+    names = dict(zip(numbers.tolist(), cells.names, strict=True))
+    ends = np.searchsorted(rising, [*cuts, np.inf]).tolist()
+    starts = [0, *ends[:-1]]
+    return {
+        name: names[float(rising[(start + end - 1) // 2])]
+        for name, start, end in zip(band_names(cuts), starts, ends, strict=True)
+        if start < end
+    }
+
+
+def _yes_and_no(cells: Column, settings: ColumnMapping) -> dict[str, str]:
+    """Return what the column writes for false and true."""
+    answers = {name: says_yes(name, settings.true) for name in cells.names}
+    counts = np.bincount(cells.codes[~cells.missing], minlength=len(cells.names))
+    words: dict[str, str] = {}
+    for place in np.argsort(counts, kind="stable").tolist():
+        words[FALSE_TRUE[int(answers[cells.names[place]])]] = cells.names[place]
+    return words

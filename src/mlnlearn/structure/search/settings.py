@@ -1,0 +1,109 @@
+"""What all searches by pseudo-likelihood share: settings, and what a run holds while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.model.mln import MLN
+from mlnlearn.structure.search.growth import Acceptance
+from mlnlearn.structure.search.journal import Journal, identity_of
+from mlnlearn.structure.search.model import Background
+from mlnlearn.structure.search.progress import Deadline, Progress, Report
+from mlnlearn.structure.search.workers import Workers, workers
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Settings of a search by weighted pseudo-likelihood.
+
+    Attributes
+    ----------
+    penalty
+        What a literal must gain, in units of weighted pseudo-log-likelihood.
+    held_out
+        With several databases, keep only clauses that also raise the likelihood of databases left
+        out of the fit.
+    joint
+        Keep only clauses that do no harm where all atoms of a predicate are unknown at once.
+    sigma
+        Standard deviation of the Gaussian prior on weights.
+    initial
+        A network to start from: its formulas stay, its weights are learned anew unless locked.
+    max_seconds
+        Stop looking for clauses after so long; None for no limit. What is found then depends on the
+        machine.
+
+    Examples
+    --------
+    >>> SearchSettings(sigma=0.0)
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: sigma must be above 0, the penalty at least 0
+    """
+
+    penalty: float = 0.001
+    held_out: bool = True
+    joint: bool = True
+    sigma: float = 100.0
+    initial: MLN | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sigma <= 0 or self.penalty < 0:
+            raise InputError("sigma must be above 0, the penalty at least 0")
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """What a clause must do to be added."""
+        return Acceptance(self.penalty, self.held_out, self.joint)
+
+    @contextmanager
+    def started(
+        self,
+        databases: Sequence[Database],
+        progress: Report | None,
+        checkpoint: str | PathLike[str] | None,
+        jobs: int = 1,
+    ) -> Iterator[Search]:
+        """Provide what a run needs; `jobs` processes score clauses."""
+        background = Background.of(databases, self.initial)
+        journal = Journal(checkpoint, identity_of(self, databases))
+        with workers(databases, background, self.sigma, jobs) as found:
+            yield Search(background, found, journal, Deadline(self.max_seconds), progress)
+
+
+@dataclass
+class Search:
+    """A run of a search.
+
+    Attributes
+    ----------
+    background
+        What every network holds.
+    workers
+        Score clauses.
+    journal
+        Where results are written down, and read again.
+    deadline
+        When to stop.
+    report
+        Who is told of progress, if anybody.
+    scored
+        How many clauses were scored so far.
+    """
+
+    background: Background
+    workers: Workers
+    journal: Journal
+    deadline: Deadline
+    report: Report | None
+    scored: int = 0
+
+    def note(self, stage: str, done: int, total: int, likelihood: float) -> None:
+        """Report progress."""
+        if self.report is not None:
+            self.report(Progress(stage, done, total, self.scored, likelihood))

@@ -1,0 +1,161 @@
+"""The E-step: worlds of the unknown atoms under the current model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes
+from mlnlearn.infer.sampling.diagnostics import split_r_hat
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.evaluate import Floats
+from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
+from mlnlearn.model.boosted.hidden.network import GroundNetwork
+from mlnlearn.model.boosted.hidden.sampler import Sampler
+from mlnlearn.model.boosted.rules import TargetRules
+from mlnlearn.model.boosted.world import World
+
+_CHAINS = 2
+_STREAM = 0x5E3  # keeps these draws apart from those of boosting
+_STARTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Completed databases: for each world, all databases in turn.
+
+    Attributes
+    ----------
+    hidden
+        The unknown atoms.
+    truth
+        Their values, shape ``(worlds, atoms)``.
+    chance
+        Per world, the probability of each atom given all others in it. Its mean over the worlds
+        estimates P(y=1 | x; ψₜ) of eq. 2 with less variance than the values do.
+    r_hat
+        Largest R̂ of an atom's probability, where it can be told.
+    saved
+        Share of the walks through trees that were not needed.
+    """
+
+    hidden: HiddenAtoms
+    truth: Mask
+    chance: Floats
+    r_hat: float | None
+    saved: float
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def stacked(self) -> World:
+        """Return the worlds as facts of so many databases."""
+        return World([db for truth in self.truth for db in self.hidden.completed(truth)])
+
+    def expected(self, stack: World, predicate: Predicate, rows: Codes) -> Floats:
+        """Return the chances of atoms of the stacked databases; not a number for known ones."""
+        world, here = in_one_copy(stack, self.hidden.known, predicate, rows)
+        numbers = self.hidden.numbers(predicate, here)
+        found = np.full(len(numbers), math.nan)
+        hidden = np.flatnonzero(numbers >= 0)
+        found[hidden] = self.chance[world[hidden], numbers[hidden]]
+        return found
+
+
+def in_one_copy(
+    stack: World, single: World, predicate: Predicate, rows: Codes
+) -> tuple[Codes, Codes]:
+    """Return the number of the copy that each of the stacked atoms is in, and its row there."""
+    copy, database = np.divmod(rows[0], len(single.databases))
+    here = np.empty_like(rows)
+    here[0] = database
+    for place, kind in enumerate(predicate.types, 1):
+        codes = rows[place] - stack.offsets[kind][rows[0]]
+        here[place] = codes + single.offsets[kind][database]
+    return copy, here
+
+
+def sampled_worlds(
+    targets: Sequence[TargetRules],
+    existential: bool,
+    hidden: HiddenAtoms,
+    worlds: int,
+    burn_in: int,
+    thin: int,
+    seed: Sequence[int],
+) -> Worlds:
+    """Draw worlds by Gibbs sampling of the unknown atoms only.
+
+    Parameters
+    ----------
+    targets, existential
+        The model; every predicate with unknown atoms is a target of it.
+    hidden
+        The unknown atoms.
+    worlds
+        How many; they come from two chains.
+    burn_in, thin
+        Sweeps of each chain before its first world, and from one world to the next.
+    seed
+        Of all draws.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)")
+    >>> db = Database.from_facts(schema, {}, unknown={"smokes": [("Anna",), ("Bob",)]})
+    >>> rules = [TargetRules(schema["smokes"], -1.0)]
+    >>> found = sampled_worlds(rules, False, HiddenAtoms.of([db], ["smokes"]), 4, 1, 1, [0])
+    >>> found.truth.shape, found.chance[0].round(3).tolist(), found.r_hat
+    ((4, 2), [0.269, 0.269], 1.0)
+    """
+    network = GroundNetwork.of(targets, existential, hidden)
+    chains = min(_CHAINS, worlds)
+    truth, chance, means = [], [], []
+    walks = visits = 0
+    for chain, wanted in enumerate(len(part) for part in np.array_split(np.arange(worlds), chains)):
+        sampler = Sampler(network, np.random.default_rng([*seed, _STREAM, chain]))
+        sampler.scatter()
+        sampler.run(burn_in)
+        for _ in range(wanted):
+            means.append(sampler.run(thin))
+            truth.append(sampler.truth)
+            chance.append(sampler.conditionals())
+        walks, visits = walks + sampler.walks, visits + sampler.visits
+    each = worlds // chains
+    starts = [0, worlds - each][:chains]
+    batches = np.stack([np.stack(means[start : start + each]) for start in starts])
+    enough = each >= 2 and len(hidden) > 0
+    r_hat = float(split_r_hat(batches, each * thin).max()) if enough else None
+    saved = 1.0 - walks / max(visits * network.size, 1)
+    return Worlds(hidden, np.stack(truth), np.stack(chance), r_hat, saved)
+
+
+def best_world(
+    targets: Sequence[TargetRules],
+    existential: bool,
+    hidden: HiddenAtoms,
+    sweeps: int,
+    seed: Sequence[int],
+) -> Worlds:
+    """Return the most probable world that a search finds (hard EM).
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)")
+    >>> db = Database.from_facts(schema, {}, unknown={"smokes": [("Anna",), ("Bob",)]})
+    >>> rules = [TargetRules(schema["smokes"], -1.0)]
+    >>> best_world(rules, False, HiddenAtoms.of([db], ["smokes"]), 10, [0]).truth.tolist()
+    [[False, False]]
+    """
+    network = GroundNetwork.of(targets, existential, hidden)
+    sampler = Sampler(network, np.random.default_rng([*seed, _STREAM]))
+    truth = sampler.descend(sweeps, _STARTS)[None]
+    saved = 1.0 - sampler.walks / max(sampler.visits * network.size, 1)
+    return Worlds(hidden, truth, truth.astype(np.float64), None, saved)

@@ -1,0 +1,50 @@
+"""How structural EM went, iteration by iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlnlearn.model.boosted.model import BoostedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One iteration.
+
+    Attributes
+    ----------
+    before, after
+        The expected pseudo-log-likelihood of all target atoms, over the iteration's worlds, under
+        the model before and after its M-step: Q(ψₜ; ψₜ) and Q(ψₜ₊₁; ψₜ). The first counts the bias
+        as fitted to these worlds.
+    r_hat
+        Largest R̂ of an unknown atom's probability; 1 where all chains of the E-step agree. None
+        with fewer than four worlds, or one that was searched for.
+    true_share
+        Share of the unknown atoms that are true, over all worlds.
+    saved
+        Share of the walks through trees that the E-step did without: every visit of an atom walks
+        only the trees that the atom touches, not all that some unknown atom touches.
+    """
+
+    before: float
+    after: float
+    r_hat: float | None
+    true_share: float
+    saved: float
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A model and how it was learned.
+
+    Attributes
+    ----------
+    model
+        Rules for the targets and for all predicates with unknown atoms.
+    notes
+        One an iteration.
+    """
+
+    model: BoostedModel
+    notes: tuple[Note, ...]
