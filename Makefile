@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench studies clean
 
 demo: $(READY)
 	$(BIN)/mlnlearn demo
@@ -18,6 +18,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+
+# Those that fit into an hour together; needs the benchmark data (MLNLEARN_DATA).
+studies: $(READY)
+	$(BIN)/python -m studies run
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

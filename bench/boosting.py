@@ -1,39 +1,35 @@
-"""Time boosting on the benchmark data, beside BoostSRL, and on generated data of growing size.
+"""Boosting: CPU time and memory beside BoostSRL's, a joint model, and data of growing size.
 
-Run as ``python bench/boosting.py [uwcse] [cora] [scale]``; by default all. The data folder comes
-from ``MLNLEARN_DATA``. Where ``MLNLEARN_BOOSTSRL_JAR`` names BoostSRL's jar (and there is ``java``)
-it is run on the same data in the same way; otherwise its figures are left out. Times are CPU
-seconds of training; our kernels are compiled (and cached on disk) before.
+Times are CPU seconds of training with compiled kernels; memory is the most that the process held,
+the interpreter, its libraries and the data included.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
-from mlnlearn.data.catalog import benchmark
+import numpy as np
+
+from bench import boostsrl
+from bench.result import Cases, Result, clock, peak_megabytes, run_cases, run_one
+from mlnlearn.data.catalog import VARIABLE, benchmark
 from mlnlearn.data.database import Database
-from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.data.synthetic import university
+from mlnlearn.model.boosted.kernels import sum_by_example
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 
-JAR = "MLNLEARN_BOOSTSRL_JAR"
-Learner = BoostedMLN | BoostedRDN
-
-MODES: dict[str, tuple[str, ...]] = {
-    "rdn-b": (),
-    "mln-bt": ("-mln",),
-    "mln-bc": ("-mln", "-mlnClause"),
-}
+TIMES_FASTER = 30.0
+TIMES_SMALLER = 3.0
+JOINT = ("sameBib", "sameVenue", "sameTitle", "sameAuthor")
+STUDENTS = {4: 1_100, 5: 11_000, 6: 110_000}
+"""Students of universities with so many facts, by the logarithm of that."""
 
 
-def learner(mode: str, target: str | tuple[str, ...], **settings: object) -> Learner:
+def learner(
+    mode: str, target: str | tuple[str, ...], **settings: object
+) -> BoostedMLN | BoostedRDN:
     """Return the learner of a mode."""
     if mode == "rdn-b":
         return BoostedRDN(target=target, **settings)  # type: ignore[arg-type]
@@ -41,119 +37,108 @@ def learner(mode: str, target: str | tuple[str, ...], **settings: object) -> Lea
     return BoostedMLN(target=target, representation=representation, **settings)  # type: ignore[arg-type]
 
 
-def seconds(
-    chosen: Learner, databases: Sequence[Database], examples: Examples | None = None
-) -> float:
-    """Return the CPU seconds of a fit."""
-    start = time.process_time()
-    chosen.fit(databases, examples)
-    return time.process_time() - start
+def compared(name: str, folds: Sequence[Database], target: str, mode: str) -> list[Result]:
+    """Train 20 steps on all folds but the first, then let BoostSRL do the same."""
+    title = f"{mode.upper()}, {name} {target}, 20 steps"
+    train = folds[1:]
+    learner(mode, target, steps=2).fit(train[:1])
+    taken = {}
+    for negatives in ("calibrated", "paper"):
+        with clock() as measured:
+            learner(mode, target, negatives=negatives).fit(train)
+        taken[negatives] = measured.cpu
+    memory = peak_megabytes()
+    reason = boostsrl.missing()
+    if reason:
+        note = f" (BoostSRL left out: {reason})"
+        return [
+            *(Result(f"{title}, {n} negatives{note}", cpu, "CPU s") for n, cpu in taken.items()),
+            Result(f"{title}: peak memory{note}", memory, "MB"),
+        ]
+    theirs = boostsrl.train(train, target, mode)
+    beside = f"BoostSRL {theirs.megabytes:.0f} MB, {theirs.megabytes / memory:.1f} times ours"
+    results = []
+    for negatives, cpu in taken.items():
+        note = f"BoostSRL {theirs.cpu:.1f} s, {theirs.cpu / cpu:.0f} times ours"
+        most = theirs.cpu / TIMES_FASTER
+        results.append(Result(f"{title}, {negatives} negatives ({note})", cpu, "CPU s", most))
+    most = theirs.megabytes / TIMES_SMALLER
+    return [*results, Result(f"{title}: peak memory ({beside})", memory, "MB", most)]
 
 
-def compare(name: str, databases: Sequence[Database], target: str, modes: Sequence[str]) -> None:
-    """Time our learners, with both ways of sampling, and BoostSRL."""
-    for mode in modes:
-        learner(mode, target, steps=2).fit(databases[:1])
-        ours = {
-            negatives: seconds(learner(mode, target, negatives=negatives), databases)
-            for negatives in ("calibrated", "paper")
-        }
-        theirs = boostsrl(databases, target, MODES[mode])
-        line = f"{name:18} {mode:7}"
-        line += "".join(f"  {negatives} {taken:6.2f} s" for negatives, taken in ours.items())
-        if theirs is not None:
-            line += f"  BoostSRL {theirs:7.2f} s ({theirs / max(ours.values()):.0f} times ours)"
-        print(line, flush=True)
+def uwcse(mode: str) -> list[Result]:
+    """Learn who advises whom."""
+    return compared("UW-CSE", benchmark("uwcse", schema="schema_khot.mln"), "advisedBy", mode)
 
 
-def boostsrl(databases: Sequence[Database], target: str, options: Sequence[str]) -> float | None:
-    """Return the CPU seconds that BoostSRL trains 20 trees, or None where it is not there."""
-    jar = os.environ.get(JAR, "")
-    if not jar:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        write_prolog(Path(folder), databases, target)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            ["java", "-jar", jar, "-l", "-train", folder, "-target", target.lower(),
-             "-trees", "20", *options],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def cora() -> list[Result]:
+    """Learn which titles are the same."""
+    return compared("Cora", benchmark("cora"), "sameTitle", "rdn-b")
 
 
-def write_prolog(folder: Path, databases: Sequence[Database], target: str) -> None:
-    """Write the databases as BoostSRL reads them: facts, examples and modes in lower case."""
-    name = folder.name
-
-    def line(predicate: str, row: Sequence[str]) -> str:
-        return f"{predicate.lower()}({','.join(_lower(item) for item in row)}).\n"
-
-    schema = databases[0].schema
-    others = [predicate for predicate in schema.predicates if predicate.name != target]
-    facts = [line(p.name, row) for d in databases for p in others for row in d.rows(p.name)]
-    (folder / f"{name}_facts.txt").write_text("".join(facts))
-    examples = positives_and_negatives(databases, target)
-    for kind, wanted in (("pos", True), ("neg", False)):
-        part = examples.take(examples.labels == wanted)
-        rows = [line(target, row) for row in part.rows(databases)]
-        (folder / f"{name}_{kind}.txt").write_text("".join(rows))
-    modes = []
-    for predicate in schema.predicates:
-        for bound in range(predicate.arity):
-            signs = ("+" if place == bound else "-" for place in range(predicate.arity))
-            places = (s + kind for s, kind in zip(signs, predicate.types, strict=True))
-            modes.append(f"mode: {predicate.name.lower()}({','.join(places)}).\n")
-    (folder / f"{name}_bk.txt").write_text(
-        "setParam: maxTreeDepth=3.\nsetParam: nodeSize=2.\nsetParam: numOfClauses=8.\n"
-        + "usePrologVariables: true.\n"
-        + "".join(modes)
-    )
+def idle() -> list[Result]:
+    """Measure what Python, the libraries and the first compiled loop take before there are data."""
+    sum_by_example(np.zeros(1, np.int32), np.ones(1, np.int64), 1)
+    return [Result("any learner, before it reads data: memory", peak_megabytes(), "MB")]
 
 
-def _lower(constant: str) -> str:
-    plain = "".join(character if character.isalnum() else "_" for character in constant.lower())
-    return plain if plain[:1].isalpha() else f"c{plain}"
+def joint(mode: str, most: float | None) -> list[Result]:
+    """Learn the four equivalences of Cora together, from all folds but the first."""
+    train = benchmark("cora")[1:]
+    learner(mode, "sameTitle", steps=2).fit(train[:1])
+    with clock() as measured:
+        learner(mode, JOINT, fraction=0.25).fit(train)
+    title = f"{mode.upper()}, Cora, 4 targets jointly, 20 steps"
+    return [
+        Result(title, measured.cpu, "CPU s", most),
+        Result(f"{title}: peak memory", peak_megabytes(), "MB"),
+    ]
 
 
-def joint_cora(databases: Sequence[Database]) -> None:
-    """Time joint models of the four equivalences."""
-    targets = ("sameBib", "sameVenue", "sameTitle", "sameAuthor")
-    for mode in ("mln-bt", "mln-bc"):
-        taken = seconds(learner(mode, targets, fraction=0.25), databases)
-        print(f"{'cora, joint':18} {mode:7} calibrated {taken:6.2f} s", flush=True)
+def growing(power: int, per_fact: int | None) -> list[Result]:
+    """Time ten steps of every mode on one university.
+
+    By default at most 200,000 examples are taken, wherever they are that many: the time of a step
+    then hardly grows. With a number of examples for each fact it must grow in proportion.
+    """
+    databases = university(STUDENTS[power], areas=1, rng=0).databases
+    facts = databases[0].true_atoms
+    most = 200_000 if per_fact is None else per_fact * facts
+    results = []
+    for mode in boostsrl.OPTIONS:
+        learner(mode, "advisedBy", steps=1, most_examples=1000).fit(databases)
+        with clock() as measured:
+            learner(mode, "advisedBy", steps=10, most_examples=most).fit(databases)
+        title = f"{mode.upper()}, university, {facts:,} facts, {most:,} examples"
+        goal = 120.0 if power == max(STUDENTS) and per_fact is None else None
+        results += [
+            Result(f"{title}, 10 steps", measured.cpu, "CPU s", goal),
+            Result(f"{title}, a step", measured.cpu / 10, "CPU s"),
+        ]
+    return [*results, Result(f"{title}: peak memory of all modes", peak_megabytes(), "MB")]
 
 
-def scale() -> None:
-    """Time ten steps on universities with 10^4, 10^5 and 10^6 facts."""
-    for students in (1_100, 11_000, 110_000):
-        databases = university(students, areas=1, rng=0).databases
-        for mode in MODES:
-            taken = seconds(learner(mode, "advisedBy", steps=10), databases)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"university {databases[0].true_atoms:>9,} facts  {mode:7} {taken:7.2f} s"
-                f"  {taken / 10:6.2f} s a step  peak {peak:5,.0f} MB",
-                flush=True,
-            )
+BESIDE: Cases = {
+    "idle": idle,
+    **{f"uwcse_{mode}": partial(uwcse, mode) for mode in boostsrl.OPTIONS},
+    "cora": cora,
+}
+TOGETHER: Cases = {
+    "joint_mln-bt": partial(joint, "mln-bt", 60.0),
+    "joint_mln-bc": partial(joint, "mln-bc", None),
+}
+GROWING: Cases = {
+    f"university_{power}_{per_fact}": partial(growing, power, per_fact)
+    for per_fact in (None, 2)
+    for power in STUDENTS
+}
+CASES: Cases = {**BESIDE, **TOGETHER, **GROWING}
 
 
-def main() -> None:
-    """Run the parts named on the command line, or all."""
-    parts = sys.argv[1:] or ["uwcse", "cora", "scale"]
-    if "uwcse" in parts:
-        folds = benchmark("uwcse", schema="schema_khot.mln")
-        compare("uwcse advisedBy", folds[1:], "advisedBy", list(MODES))
-    if "cora" in parts:
-        folds = benchmark("cora")
-        compare("cora sameTitle", folds[1:], "sameTitle", ["rdn-b"])
-        joint_cora(folds[1:])
-    if "scale" in parts:
-        scale()
+def main() -> list[Result]:
+    """Run every case, those on benchmark data only where these are."""
+    return run_cases("bench.boosting", CASES if os.environ.get(VARIABLE) else GROWING)
 
 
 if __name__ == "__main__":
-    main()
+    run_one(CASES)

@@ -1,27 +1,36 @@
 """What all studies share: options, settings, seeds, the machine, and the page they write.
 
 A study is a module with a `Study` and a function that yields the sections of its page; `run` does
-the rest: it reads the options, takes the time, and writes ``docs/results/<name>.md``.
+the rest: it reads the options, takes the time, and writes ``docs/results/<name>.md``. Work that is
+cut into tasks and done by `run_tasks` survives an interruption where a folder is given for it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import inspect
+import json
+import math
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from mlnlearn.evaluate.parallel import Progress
+from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.results import Results, mean_and_sd
 from mlnlearn.files import write_atomically
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 _VERSIONS = ("mlnlearn", "numpy", "scipy", "numba")
+_INTERRUPTED = 130
+
+Task = TypeVar("Task")
 
 
 @dataclass(frozen=True)
@@ -36,11 +45,14 @@ class Options:
         Number of processes.
     out
         Folder to write to.
+    cache
+        Folder that keeps the results of finished tasks, if any.
     """
 
     seeds: int
     jobs: int = 1
     out: Path = RESULTS
+    cache: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,9 @@ class Study:
         Everything that was chosen, by name.
     seeds
         How many seeds, unless the user says otherwise.
+    minutes
+        About how long it takes in one process; infinite where nobody knows yet. ``make studies``
+        runs those that fit into an hour together.
     """
 
     name: str
@@ -66,6 +81,7 @@ class Study:
     about: str
     settings: Mapping[str, object] = field(default_factory=dict)
     seeds: int = 5
+    minutes: float = math.inf
 
 
 def run(
@@ -90,7 +106,12 @@ def run(
     """
     options = read_options(study, arguments)
     start, busy = time.perf_counter(), time.process_time()
-    parts = list(sections(options))
+    try:
+        parts = list(sections(options))
+    except KeyboardInterrupt:
+        kept = "nothing was kept" if options.cache is None else f"kept in {options.cache}"
+        sys.stderr.write(f"interrupted; finished tasks: {kept}\n")
+        raise SystemExit(_INTERRUPTED) from None
     took = (time.perf_counter() - start, time.process_time() - busy)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{study.name}.md"
@@ -107,8 +128,14 @@ def read_options(study: Study, arguments: Sequence[str] | None = None) -> Option
     parser.add_argument("--seeds", type=int, default=study.seeds, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write to")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        help="folder that keeps finished tasks, for a run that may be interrupted; "
+        "empty it when the learners have changed",
+    )
     found = parser.parse_args(arguments)
-    return Options(found.seeds, found.jobs, found.out)
+    return Options(found.seeds, found.jobs, found.out, found.cache)
 
 
 def page(study: Study, options: Options, sections: Sequence[str], took: tuple[float, float]) -> str:
@@ -117,10 +144,11 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
         ["setting", "value"], [[name, f"`{value}`"] for name, value in study.settings.items()]
     )
     wall, cpu = took
+    cached = "" if options.cache is None else "; tasks done before came from a cache"
     facts = [
         f"- Seeds: {', '.join(map(str, range(options.seeds)))}",
         f"- Processes: {options.jobs}",
-        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process",
+        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process{cached}",
         f"- Machine: {machine()}",
         f"- Again: `python -m studies.{study.name} --seeds {options.seeds} --jobs {options.jobs}`",
     ]
@@ -197,6 +225,62 @@ def comparison_table(
 
 
 _WHO = ("ours", "published")
+
+
+def run_tasks(
+    function: Callable[[Task], dict[str, Any]],
+    tasks: Sequence[Task],
+    options: Options,
+    label: str,
+) -> list[dict[str, Any]]:
+    """Apply a function to tasks in the processes there are, showing progress.
+
+    Where the options name a cache, a task done before is not done again: each result is written
+    there as soon as it is there, under a name made from the function and the task.
+
+    Parameters
+    ----------
+    function
+        Returns what JSON can hold; it follows from the task alone.
+    tasks
+        Dataclasses with plain values.
+    options
+        Those of the study.
+    label
+        Stands before the progress.
+
+    Examples
+    --------
+    >>> def square(options):
+    ...     return {"square": options.seeds**2}
+    >>> run_tasks(square, [Options(2), Options(3)], Options(1), "squares")
+    [{'square': 4}, {'square': 9}]
+    """
+    kept = function if options.cache is None else _Kept(function, options.cache)
+    return run_all(kept, tasks, jobs=options.jobs, progress=show_progress(label))
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[Task]):
+    """A function whose results are kept in files."""
+
+    function: Callable[[Task], dict[str, Any]]
+    folder: Path
+
+    def __call__(self, task: Task) -> dict[str, Any]:
+        path = self.folder / f"{self._name(task)}.json"
+        if path.is_file():
+            return dict(json.loads(path.read_text(encoding="utf-8"))["result"])
+        result = self.function(task)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"task": repr(task), "result": result}))
+        return result
+
+    def _name(self, task: Task) -> str:
+        settings = asdict(task)  # type: ignore[call-overload]
+        module = Path(inspect.getfile(self.function)).stem  # run with -m, it is called __main__
+        what = [module, self.function.__qualname__, settings]
+        return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:32]
 
 
 def show_progress(label: str) -> Progress:

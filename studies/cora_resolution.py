@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +19,12 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import is_among, pack
 from mlnlearn.evaluate.metrics import scores
-from mlnlearn.infer.answers import AnswerTable
+from mlnlearn.infer.answers import Answers, AnswerTable
 from mlnlearn.infer.query import query
 from mlnlearn.logic.atoms import Atom, Variable
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.generative import learn_pseudolikelihood
-from studies.common import Options, Study, markdown_table, run
+from studies.common import Options, Study, markdown_table, run, run_tasks
 
 FIELDS = {"Author": "author", "Title": "title", "Venue": "venue"}
 QUERY = ("sameBib", "sameAuthor", "sameTitle", "sameVenue")
@@ -39,6 +40,7 @@ STUDY = Study(
     "are not asked for count as predicted with probability 0 in the metrics.",
     {**SAMPLING, "sampler": "auto", "weights": "PLL, sigma 10"},
     seeds=1,
+    minutes=5,
 )
 
 
@@ -108,42 +110,60 @@ def measure(database: Database, table: AnswerTable) -> tuple[int, dict[str, floa
     return len(table), scores(truth, probability, metrics=["auc_pr", "cll"])
 
 
-def sections(options: Options) -> Iterator[str]:
-    """Compute the page: without and with transitivity."""
+@dataclass(frozen=True)
+class Task:
+    """One joint query."""
+
+    transitive: bool
+
+
+def ask(task: Task) -> dict[str, str]:
+    """Learn the weights, ask, and return the section about it."""
     folds = benchmark("cora")
     plain = folds[0].schema.without_functional()
     stripped = [
         Database.from_codes(plain, fold.domains, fold.true, name=fold.name) for fold in folds
     ]
     test = stripped[0]
-    for transitive in (False, True):
-        mln = MLN.parse(f"{plain}\n{rules(transitive)}")
-        started = time.process_time()
-        model = learn_pseudolikelihood(mln, stripped[1:], weighted=False, sigma=10.0).mln
-        learning = time.process_time() - started
-        started = time.process_time()
-        closed = [predicate.name for predicate in plain.predicates]
-        answers = query(model, evidence(test), QUERY, closed=closed, **SAMPLING)
-        asking = time.process_time() - started
-        rows = []
-        for table in answers.tables:
-            asked, found = measure(test, table)
-            rows.append(
-                [table.predicate.name, asked, f"{found['auc_pr']:.3f}", f"{found['cll']:.3f}"]
-            )
-        largest = max(answers.components, key=lambda part: part.atoms)
-        unsettled = sum(not part.converged for part in answers.components)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        size = f"{largest.atoms} atoms and {largest.clauses} clauses"
-        mixing = f"R̂ {_shown(largest.r_hat)}, effective sample size "
-        mixing += _shown(largest.effective_sample_size)
-        yield (
-            f"## {'With' if transitive else 'Without'} transitivity\n\n"
-            + markdown_table(["predicate", "atoms asked", "AUC-PR", "CLL"], rows)
-            + f"\n\nLearning {learning:.1f} CPU s, query {asking:.1f} CPU s, peak memory so far "
-            f"{memory:.0f} MB. {len(answers.components)} components, {unsettled} not converged; "
-            f"the largest has {size}: {largest.method}, {mixing}."
-        )
+    mln = MLN.parse(f"{plain}\n{rules(task.transitive)}")
+    started = time.process_time()
+    model = learn_pseudolikelihood(mln, stripped[1:], weighted=False, sigma=10.0).mln
+    learning = time.process_time() - started
+    started = time.process_time()
+    closed = [predicate.name for predicate in plain.predicates]
+    answers = query(model, evidence(test), QUERY, closed=closed, **SAMPLING)
+    asking = time.process_time() - started
+    rows = []
+    for table in answers.tables:
+        asked, found = measure(test, table)
+        rows.append([table.predicate.name, asked, f"{found['auc_pr']:.3f}", f"{found['cll']:.3f}"])
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    text = (
+        f"## {'With' if task.transitive else 'Without'} transitivity\n\n"
+        + markdown_table(["predicate", "atoms asked", "AUC-PR", "CLL"], rows)
+        + f"\n\nLearning {learning:.1f} CPU s, query {asking:.1f} CPU s, peak memory so far "
+        f"{memory:.0f} MB. {_mixing(answers)}"
+    )
+    return {"text": text}
+
+
+def _mixing(answers: Answers) -> str:
+    """Say how the sampler fared on the largest component."""
+    largest = max(answers.components, key=lambda part: part.atoms)
+    unsettled = sum(not part.converged for part in answers.components)
+    return (
+        f"{len(answers.components)} components, {unsettled} not converged; the largest has "
+        f"{largest.atoms} atoms and {largest.clauses} clauses: {largest.method}, "
+        f"R̂ {_shown(largest.r_hat)}, effective sample size "
+        f"{_shown(largest.effective_sample_size)}."
+    )
+
+
+def sections(options: Options) -> Iterator[str]:
+    """Compute the page: without and with transitivity."""
+    tasks = [Task(transitive) for transitive in (False, True)]
+    for found in run_tasks(ask, tasks, options, "queries"):
+        yield found["text"]
 
 
 def _shown(value: float | None) -> str:

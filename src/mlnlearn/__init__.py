@@ -25,12 +25,17 @@ if TYPE_CHECKING:
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
     from mlnlearn.data.load.alchemy import parse_db, read_db
+    from mlnlearn.data.load.build import build_database
+    from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.facts import facts_from_csv, triples_from_csv
     from mlnlearn.data.load.files import from_csv, from_parquet
     from mlnlearn.data.load.frames import from_frames
+    from mlnlearn.data.load.read import read_tables
+    from mlnlearn.data.load.save import save_tables
     from mlnlearn.data.load.sql import from_sql
     from mlnlearn.data.load.tables import Keys
     from mlnlearn.data.profile import profile
+    from mlnlearn.data.write import write_db
     from mlnlearn.errors import (
         CountOverflowError,
         DataWarning,
@@ -49,7 +54,9 @@ if TYPE_CHECKING:
     from mlnlearn.model.mln import MLN
     from mlnlearn.structure.beam.learn import MSL
     from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
+    from mlnlearn.structure.join_bayes.fill import fill_tables
     from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
+    from mlnlearn.structure.join_bayes.model import JoinBayesModel
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
@@ -87,6 +94,8 @@ _HOMES = {
         "parse_db",
         "read_db",
     ),
+    "mlnlearn.data.load.build": ("build_database",),
+    "mlnlearn.data.load.cutoff": ("CutOff",),
     "mlnlearn.data.load.facts": (
         "facts_from_csv",
         "triples_from_csv",
@@ -96,9 +105,12 @@ _HOMES = {
         "from_parquet",
     ),
     "mlnlearn.data.load.frames": ("from_frames",),
+    "mlnlearn.data.load.read": ("read_tables",),
+    "mlnlearn.data.load.save": ("save_tables",),
     "mlnlearn.data.load.sql": ("from_sql",),
     "mlnlearn.data.load.tables": ("Keys",),
     "mlnlearn.data.profile": ("profile",),
+    "mlnlearn.data.write": ("write_db",),
     "mlnlearn.errors": (
         "CountOverflowError",
         "DataWarning",
@@ -123,10 +135,12 @@ _HOMES = {
         "BoostedMLN",
         "BoostedRDN",
     ),
+    "mlnlearn.structure.join_bayes.fill": ("fill_tables",),
     "mlnlearn.structure.join_bayes.learners": (
         "LAJDT",
         "MBN",
     ),
+    "mlnlearn.structure.join_bayes.model": ("JoinBayesModel",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.syntax.mln": (
@@ -155,12 +169,14 @@ __all__ = [
     "BoostedModel",
     "BoostedRDN",
     "CountOverflowError",
+    "CutOff",
     "DataWarning",
     "Database",
     "DuckEngine",
     "Examples",
     "InputError",
     "InputErrors",
+    "JoinBayesModel",
     "Keys",
     "LiftedStructureLearner",
     "MemoryEngine",
@@ -172,11 +188,13 @@ __all__ = [
     "benchmark_names",
     "benchmark_path",
     "benchmark_tables",
+    "build_database",
     "compare",
     "count_by",
     "cross_validate",
     "explain",
     "facts_from_csv",
+    "fill_tables",
     "flip_counts",
     "from_csv",
     "from_frames",
@@ -198,9 +216,12 @@ __all__ = [
     "query",
     "read_db",
     "read_mln",
+    "read_tables",
+    "save_tables",
     "synthetic",
     "triples_from_csv",
     "true_groundings",
+    "write_db",
     "write_mln",
 ]
 

@@ -58,7 +58,7 @@ def server():
     def call(program, *arguments):
         command = [str(binaries / program), "-D", str(folder / "data"), *arguments]
         subprocess.run(
-            command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=60, **who
+            command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **who
         )
 
     try:

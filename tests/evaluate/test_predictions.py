@@ -12,7 +12,11 @@ from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.data.synthetic import smokers
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.ask import Conditionals, Marginals, atom_probabilities
-from mlnlearn.evaluate.conditional import all_atoms, conditional_probabilities
+from mlnlearn.evaluate.conditional import (
+    all_atoms,
+    are_independent,
+    conditional_probabilities,
+)
 from mlnlearn.evaluate.predictions import pooled, predict_examples
 from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.logic.formulas import Rule
@@ -206,3 +210,40 @@ def test_a_learned_network_is_asked():
     columns = all_atoms(database, "smokes")
     found = atom_probabilities(learned, database, "smokes", columns, Marginals())
     assert found == pytest.approx(np.full(12, 1 / (1 + np.exp(0.7))))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_independent_atoms_need_no_grounding(seed):
+    """Flip counts and exact inference on the ground network agree where atoms are independent."""
+    rng = np.random.default_rng([11, seed])
+    schema = random_schema(rng)
+    database = random_database(rng, schema)
+    asked = schema.predicates[0].name
+    rules = []
+    while len(rules) < 4:
+        formula = random_clause(rng, schema).formula
+        rule = Rule(formula, weight=float(rng.normal()))
+        if are_independent(MLN(schema, (rule,)), [asked]):
+            rules.append(rule)
+    mln = MLN(schema, tuple(rules))
+    atoms = all_atoms(database, asked)
+    fast = atom_probabilities(mln, database, asked, atoms, Marginals())
+    slow = atom_probabilities(mln, database, asked, atoms, Marginals(method="exact"))
+    np.testing.assert_allclose(fast, slow, atol=1e-9)
+
+
+def test_atoms_that_depend_on_each_other_are_told():
+    declared = "p(t)\nq(t)\nr(t,t)\n"
+    for rule, expected in [
+        ("1 p(x) ^ q(x)", True),
+        ("1 p(x) v p(x) v q(x)", True),
+        ("1 p(x) v p(y) v r(x,y)", False),
+        ("1 EXIST x p(x)", False),
+        ("1 FORALL x (p(x) v q(x))", True),
+        ("1 q(x) v (EXIST y (p(y) ^ r(x,y)))", False),
+        ("1 q(x) v (EXIST y r(x,y))", True),
+        ("p(x) v q(x).", False),
+        ("q(x) v r(x,x).", True),
+    ]:
+        assert are_independent(MLN.parse(declared + rule), ["p"]) == expected, rule
+    assert not are_independent(MLN.parse(declared + "1 p(x) ^ q(x)"), ["p", "q"])

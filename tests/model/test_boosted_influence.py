@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.model.boosted import false_heads as heads
 from mlnlearn.model.boosted import through as joins
 from mlnlearn.model.boosted import tree_influence as trees
 from mlnlearn.model.boosted.influence import influence
@@ -87,11 +88,12 @@ def test_influence_by_two_worlds(make, predicate, head):
 @pytest.mark.parametrize("limits", ["few heads", "short tables", "both"])
 def test_influence_in_small_pieces_and_by_touched_heads(limits, monkeypatch):
     if limits != "short tables":
-        monkeypatch.setattr(trees, "_MOST_HEADS", 0)
+        monkeypatch.setattr(heads, "_MOST_HEADS", 0)
     if limits != "few heads":
-        for module in (trees, joins):
+        for module in (trees, joins, heads):
             monkeypatch.setattr(module, "MOST_ROWS", 6)
-        monkeypatch.setattr(trees, "CHUNK", 5)
+        for module in (trees, heads):
+            monkeypatch.setattr(module, "CHUNK", 5)
     rng = np.random.default_rng(23)
     for _ in range(5):
         databases = small_world(rng)

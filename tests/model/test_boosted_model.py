@@ -205,9 +205,9 @@ def test_joint_query_by_enumeration_of_worlds(kind):
     database = Database.from_facts(schema, facts)
     body = (Pattern(e, (0, 1)), Pattern(b, (1,)))
     learned = (
-        ClauseList((HornClause(body, 1.2),))
+        ClauseList((HornClause(body, 2.2),))
         if kind == "clauses"
-        else Tree(Split(body, Leaf(1.2), Leaf(-0.4)))
+        else Tree(Split(body, Leaf(2.2), Leaf(-1.4)))
     )
     back = ClauseList((HornClause((Pattern(a, (0,)),), -0.8),))
     rules = (TargetRules(a, -0.3, steps=(learned,)), TargetRules(b, 0.2, steps=(back,)))
@@ -223,8 +223,11 @@ def test_joint_query_by_enumeration_of_worlds(kind):
         total += weight
         for name in chosen:
             truth[name] += weight
-    answers = dict(model.query(database, GibbsSettings(samples=1500, burn_in=50, seed=1)))
-    assert answers == pytest.approx({n: w / total for n, w in truth.items()}, abs=0.03)
+    settings = GibbsSettings(samples=8000, burn_in=50, seed=1)
+    answers = list(model.query(database, settings))
+    assert dict(answers) == pytest.approx({n: w / total for n, w in truth.items()}, abs=0.015)
+    assert list(model.query(database, settings)) == answers
+    assert [atom for atom, _ in answers] == list(truth)
 
 
 def test_single_target_query_lists_every_atom():

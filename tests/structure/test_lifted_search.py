@@ -1,10 +1,13 @@
 """LSL: candidates, exactness of screening and fits, recovery of planted rules, determinism."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mlnlearn.counting.count import true_groundings
+from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.catalog import benchmark
 from mlnlearn.data.database import Database
 from mlnlearn.logic.canonical import canonical
@@ -12,11 +15,16 @@ from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.lifted_search.ascend import ascend
-from mlnlearn.structure.lifted_search.candidates import enumerate_clauses, shapes_of
+from mlnlearn.structure.lifted_search.candidates import (
+    enumerate_clauses,
+    is_size_neutral,
+    shapes_of,
+)
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
 from mlnlearn.structure.lifted_search.parts import Candidate, Parts
 from mlnlearn.structure.lifted_search.problem import Limits, score_tests
-from mlnlearn.weights.likelihood import learn_likelihood, log_likelihood
+from mlnlearn.structure.lifted_search.search import Choice, Search
+from mlnlearn.weights.likelihood import learn_likelihood, liftable_part, log_likelihood
 
 SCHEMA = Schema.of("smokes(person)", "cancer(person)", "likes(person,drink)")
 
@@ -59,6 +67,38 @@ def test_candidates_by_hand():
     schema = Schema.of("p(t)", "q(t)")
     found = [str(clause) for clause in enumerate_clauses(schema.predicates)]
     assert found == ["!p(x1) v !q(x1)", "!p(x1) v q(x1)", "p(x1) v !q(x1)", "p(x1) v q(x1)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ("!likes(p,d) v smokes(p)", True),
+        ("!likes(p,d) v !likes(p,e)", True),
+        ("smokes(p) v cancer(p)", True),
+        ("likes(p,d) v smokes(p)", False),
+        ("!likes(p,d) v likes(p,e)", False),
+        ("!smokes(p) v likes(p,d)", False),
+    ],
+)
+def test_size_neutral_clauses_by_hand(text, neutral):
+    (rule,) = MLN.parse(f"{SCHEMA}\n{text}").rules
+    assert is_size_neutral(as_clause(rule.formula)) == neutral
+
+
+def test_size_neutral_clauses_pull_alike_in_all_domains():
+    """What one fact more changes in an otherwise empty world must not depend on domain sizes."""
+    for clause in enumerate_clauses(SCHEMA.predicates, max_variables=3):
+        pulls = []
+        for size in (3, 4):
+            domains = {"person": [f"P{i}" for i in range(size)], "drink": list("ABCDE"[:size])}
+            counts = []
+            for facts in ({}, {"smokes": [("P0",)]}, {"likes": [("P0", "A")]}):
+                world = Database.from_facts(SCHEMA, facts, domains=domains)
+                engine = MemoryEngine([world])
+                counts.append(int(true_groundings(engine, clause.formula)[0]))
+            pulls.append([count - counts[0] for count in counts[1:]])
+        if is_size_neutral(clause):
+            assert pulls[0] == pulls[1], str(clause)
 
 
 def test_refits_agree_with_weight_learning(databases):
@@ -126,6 +166,57 @@ def test_runs_are_equal_and_report_progress(databases):
     assert str(first.mln) == str(second.mln)
     assert tuple(seen) == first.steps
     assert len(seen) == 2
+
+
+def test_training_likelihood_alone_follows_the_paper(databases):
+    """Algorithm 1: always the clause that raises the training likelihood most."""
+    learner = LiftedStructureLearner(
+        sigma=5.0, held_out=False, size_neutral=False, max_variables=2, max_clauses=2
+    )
+    learned = learner.fit(databases)
+    assert learned.held_out is None
+    assert [step.held_out for step in learned.steps] == [None, None]
+    assert learned.steps[0].gain >= learned.steps[1].gain > 0.0
+    gains = []
+    units = learn_likelihood(MLN(SCHEMA), databases, sigma=5.0).objective
+    for clause in enumerate_clauses(SCHEMA.predicates, max_variables=2):
+        rule = MLN.parse(f"{SCHEMA}\n{clause}")
+        gains.append(learn_likelihood(rule, databases, sigma=5.0).objective - units)
+    assert learned.steps[0].gain == pytest.approx(max(gains), abs=0.1)
+
+
+def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
+    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=True)
+    shapes = shapes_of(enumerate_clauses(SCHEMA.predicates, max_variables=2))
+    search = Search(parts, shapes, Choice(min_gain=0.5, refitted=10, risk=0.0))
+    trial = search.step()
+    assert trial is not None
+    lucky = replace(trial, held_out=np.full(3, 1e6))
+    assert search._worth(lucky) == trial.gain - 0.5 * len(trial.candidate.clause)
+    unlucky = replace(trial, held_out=np.full(3, -1.0))
+    assert search._worth(unlucky) == -3.0 - 0.5 * len(trial.candidate.clause)
+
+
+def test_a_clock_limit_gives_candidates_up(databases):
+    assert not LiftedStructureLearner(max_seconds=0.0).fit(databases).steps
+    slow = LiftedStructureLearner(max_seconds=1e6, max_clauses=1).fit(databases)
+    free = LiftedStructureLearner(max_clauses=1).fit(databases)
+    assert str(slow.mln) == str(free.mln)
+
+
+def test_a_cost_limit_keeps_candidates_out(databases):
+    assert not LiftedStructureLearner(max_terms=6).fit(databases).steps
+
+
+def test_the_liftable_part_keeps_what_can_be_lifted():
+    schema = Schema.of("r(t,t)", "s(t,t)")
+    text = "1 !r(x,y) v !s(y,z) v !r(z,x)\n2 !r(x,y) v s(x,y)\n3 r(x,y)"
+    mln = MLN.parse(f"{schema}\n{text}")
+    world = Database.from_facts(schema, {"r": [("A", "B")]}, domains={"t": ["A", "B", "C"]})
+    kept = liftable_part(mln, [world])
+    assert [str(rule.formula) for rule in kept.rules] == ["r(x,y)", "!r(x,y) v s(x,y)"]
+    assert kept.weights.tolist() == [3.0, 2.0]
+    assert np.isfinite(log_likelihood(kept, world))
 
 
 def test_given_candidates_only(databases):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.convert import convert
 from mlnlearn.cli.count import count
 from mlnlearn.cli.demo import demo
 from mlnlearn.cli.evaluate import evaluate
@@ -50,6 +51,7 @@ app.command(
     epilog="Example:  mlnlearn evaluate --learner mln-bt --learner gslp --schema schema.mln "
     "--db fold1.db fold2.db fold3.db --query advisedBy"
 )(evaluate)
+app.command(epilog="Example:  mlnlearn convert --tables shop.sqlite --out shop.db")(convert)
 app.command(epilog="Example:  mlnlearn loglik --model learned.mln --db test.db")(loglik)
 
 

@@ -36,7 +36,7 @@ from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.registry import Entry
 from mlnlearn.cli.show import complain, console, print_json
 from mlnlearn.cli.sources import Sources
-from mlnlearn.errors import InputError
+from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_atomically
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
@@ -228,7 +228,7 @@ def _run_all(
         try:
             ready = from_tables(learner, chosen[name], contest.mapping)
             found.append(_run(name, _tuned(ready, tried[name], contest), contest))
-        except InputError as error:
+        except MlnError as error:
             if len(learners) == 1:
                 raise
             complain("error", f"{name}: {error}")

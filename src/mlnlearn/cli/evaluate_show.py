@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
     from mlnlearn.evaluate.significance import Comparison
 
 _WIDE = 100  # columns of a screen that takes everything about a fold
-_TITLES, _CELL = 27, 17  # columns of the titles and of one learner in the table of means
+_TITLES, _CELL = 24, 18  # columns of the titles and of one learner in the table of means
 _BY_FOLD = {
     "auc_pr": "AUC-PR",
     "ap": "AP",
@@ -30,7 +30,7 @@ _MEASURES = {
     "ap": "average precision",
     "auc_roc": "AUC-ROC",
     "cll": "CLL",
-    "brier": "Brier score (small is good)",
+    "brier": "Brier (small is good)",
     "calibration_error": "calibration error (same)",
     "accuracy": "accuracy of values",
     "attribute_cll": "CLL of values",

@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from mlnlearn.data.sampling import MOST_KEYS, keys_of
+from mlnlearn.data.sampling import unpack as keys_to_columns
 from mlnlearn.errors import CountOverflowError
 
 Ints = NDArray[np.int64]
@@ -16,28 +18,18 @@ Codes = NDArray[np.int32]
 AnyInts = NDArray[np.integer]
 
 _TOP = 2**63 - 1
-_KEY_LIMIT = 2**62
 
 
 def pack(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints | None:
     """Pack columns of codes below `sizes` into one 64-bit key a row; None where they do not fit."""
-    if math.prod(max(size, 1) for size in sizes) >= _KEY_LIMIT:
+    if math.prod(max(size, 1) for size in sizes) >= MOST_KEYS:
         return None
-    keys = columns[0].astype(np.int64)
-    for column, size in zip(columns[1:], sizes[1:], strict=True):
-        keys *= size
-        keys += column
-    return keys
+    return keys_of(columns, sizes)
 
 
 def unpack(keys: Ints, sizes: Sequence[int]) -> list[Codes]:
     """Undo `pack`."""
-    columns: list[Codes] = []
-    for size in reversed(sizes[1:]):
-        keys, last = np.divmod(keys, size)
-        columns.append(last.astype(np.int32))
-    columns.append(keys.astype(np.int32))
-    return columns[::-1]
+    return list(keys_to_columns(keys, sizes))
 
 
 def common_keys(

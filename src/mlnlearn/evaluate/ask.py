@@ -13,7 +13,7 @@ from mlnlearn.data.examples import Examples
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
-from mlnlearn.evaluate.conditional import conditional_probabilities
+from mlnlearn.evaluate.conditional import are_independent, conditional_probabilities
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.tables import attribute_probabilities
 from mlnlearn.infer.dispatch import Method, Sampling
@@ -115,6 +115,9 @@ def _(model: MLN, database: Database, predicate: str, columns: Columns, given: G
     if isinstance(given, Conditionals):
         return conditional_probabilities(model, database, predicate, columns)
     hidden = {predicate, *given.hide}
+    complete = not database.open and not any(codes.size for codes in database.unknown.values())
+    if given.method == "auto" and complete and are_independent(model, hidden):
+        return conditional_probabilities(model, database, predicate, columns)
     others = [p.name for p in database.schema.predicates if p.name not in hidden]
     answers = query(
         model, database, predicate, method=given.method, closed=others, **asdict(given.sampling)

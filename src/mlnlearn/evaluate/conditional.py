@@ -6,18 +6,21 @@ count. A predicate with places declared ``!`` has one choice among the values of
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.prepare import strip_forall
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, number_of_keys, pack, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.attributes import blocks_of
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
 from mlnlearn.model.mln import MLN
 
 _MOST_ATOMS = 100_000_000
@@ -84,6 +87,38 @@ def conditional_probabilities(
     hard, soft = _log_odds(mln, database, predicate, whole, places)
     chosen: Floats = _softmax(hard, soft, blocks_of(whole, places))[back]
     return chosen
+
+
+def are_independent(mln: MLN, unknown: Collection[str]) -> bool:
+    """Tell whether the atoms of unknown predicates do not depend on each other, given all others.
+
+    So it is where no rule that mentions them is hard, has two of them, or has one under a
+    quantifier. Their marginals are then what `conditional_probabilities` says, without grounding.
+
+    Examples
+    --------
+    >>> mln = MLN.parse('''
+    ... smokes(person)
+    ... friends(person,person)
+    ... 1.5 friends(x,y) ^ smokes(x) => smokes(y)
+    ... ''')
+    >>> are_independent(mln, ["friends"]), are_independent(mln, ["smokes"])
+    (True, False)
+    """
+
+    def is_alone(rule: Rule) -> bool:
+        atoms = {atom for atom in atoms_of(rule.formula) if atom.predicate.name in unknown}
+        bound = _quantified(strip_forall(rule.formula), unknown)
+        return not atoms or (len(atoms) == 1 and not rule.hard and not bound)
+
+    return all(is_alone(rule) for rule in mln.rules)
+
+
+def _quantified(formula: Formula, names: Collection[str]) -> bool:
+    """Tell whether one of the predicates stands under a quantifier."""
+    if isinstance(formula, Exists | Forall):
+        return any(atom.predicate.name in names for atom in atoms_of(formula))
+    return any(_quantified(part, names) for part in children(formula))
 
 
 def _refuse_unknown(database: Database) -> None:

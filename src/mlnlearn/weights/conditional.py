@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import InputError
 from mlnlearn.infer.complete import observed_world
 from mlnlearn.infer.components import components
@@ -138,8 +138,7 @@ def learn_conditional(
     if not query:
         raise InputError("name the predicates to predict", hint="or learn generatively")
     full = _with_query_units(mln, query) if units else mln
-    names = {k: dict.fromkeys(n for d in databases for n in d.domains[k]) for k in mln.schema.types}
-    full = full.expanded({kind: tuple(found) for kind, found in names.items()})
+    full = full.expanded(constants_by_type(databases))
     start = np.array([rule.weight or 0.0 for rule in full.soft])
     weighted = full.with_weights(start)
     data = tuple(grounded(weighted, database, query) for database in databases)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from mlnlearn.counting.memory import MemoryEngine
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.infer.complete import completed
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact_map
@@ -79,9 +79,7 @@ def learn_em(
     >>> bool(learned.mln.weights[0] > 0)
     True
     """
-    names = {k: dict.fromkeys(n for d in databases for n in d.domains[k]) for k in mln.schema.types}
-    full = mln.with_unit_clauses() if units else mln
-    full = full.expanded({kind: tuple(found) for kind, found in names.items()})
+    full = (mln.with_unit_clauses() if units else mln).expanded(constants_by_type(databases))
     current = full.with_weights([rule.weight or 0.0 for rule in full.soft])
     prior = GaussianPrior(sigma)
     optimum: Optimum | None = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
@@ -58,8 +58,9 @@ def learn_pseudolikelihood(
     -1.10
     """
     engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
-    names = {kind: engine.stack.vocabularies[kind].names for kind in engine.stack.schema.types}
-    full = (mln.with_unit_clauses() if units else mln).expanded(names)
+    full = (mln.with_unit_clauses() if units else mln).expanded(
+        constants_by_type(engine.stack.databases)
+    )
     predicates = tuple(full.schema[name] for name in query) or None
     likelihood = PseudoLikelihood(
         engine,

@@ -9,7 +9,7 @@ over arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
-from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError
+from mlnlearn.data.database import Database, constants_by_type
+from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.lifted.circuit import Circuit
 from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
+from mlnlearn.lifted.plan import NotLiftable
+from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.objective import GaussianPrior, Penalised
@@ -96,6 +98,47 @@ def likelihood_of(mln: MLN, engine: Engine, *, max_axes: int | None = None) -> L
     return LogLikelihood(counts, tuple(circuits))
 
 
+def liftable_part(mln: MLN, data: Sequence[Database] | Engine, *, max_axes: int | None = 2) -> MLN:
+    """Return a network without the soft rules that would make its likelihood too costly.
+
+    Rules are taken in their order, unit clauses first; one that cannot be lifted together with
+    those before it is left out.
+
+    Parameters
+    ----------
+    mln
+        The rules.
+    data
+        The databases whose likelihood is wanted.
+    max_axes
+        Most nested sums that lifted inference may use; None for any number.
+
+    Examples
+    --------
+    >>> mln = MLN.parse('''
+    ... likes(person,person)
+    ... 0 likes(x,y)
+    ... 1 likes(x,y) ^ likes(y,z) => likes(x,z)
+    ... 1 likes(x,y) => likes(y,x)
+    ... ''')
+    >>> db = Database.from_facts(mln.schema, {"likes": [("Anna", "Bob")]})
+    >>> for rule in liftable_part(mln, [db]).rules:
+    ...     print(rule.formula)
+    likes(x,y)
+    likes(x,y) => likes(y,x)
+    """
+    engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
+    kept = replace(mln, rules=mln.hard)
+    for rule in sorted(mln.soft, key=lambda rule: not isinstance(rule.formula, Atom)):
+        more = replace(kept, rules=(*kept.rules, rule))
+        try:
+            likelihood_of(more, engine, max_axes=max_axes)
+        except (NotLiftable, MemoryLimitError):
+            continue
+        kept = more
+    return kept
+
+
 def domain_sizes(stack: Stack) -> list[dict[str, int]]:
     """Return the size of every type, for each database."""
     tables = {kind: stack.sizes(kind) for kind in stack.schema.types}
@@ -162,8 +205,9 @@ def learn_likelihood(
     -1.10 -2.2493
     """
     engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
-    names = {kind: engine.stack.vocabularies[kind].names for kind in engine.stack.schema.types}
-    full = (mln.with_unit_clauses() if units else mln).expanded(names)
+    full = (mln.with_unit_clauses() if units else mln).expanded(
+        constants_by_type(engine.stack.databases)
+    )
     likelihood = likelihood_of(full, engine, max_axes=max_axes)
     optimum = maximise(
         Penalised(likelihood, GaussianPrior(sigma)),
@@ -195,6 +239,5 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
     -1.3863
     """
     engine = MemoryEngine([database])
-    names = {kind: engine.stack.vocabularies[kind].names for kind in engine.stack.schema.types}
-    full = mln.expanded(names)
+    full = mln.expanded(constants_by_type([database]))
     return likelihood_of(full, engine, max_axes=max_axes)(full.weights)[0]

@@ -24,13 +24,13 @@ from structure.boosting.boosting_reference import Reference, as_arrays, small_wo
 BODIES = ("aim", "link", "part", "colour", "three", "big", "weather")
 
 
-def setting(seed, existential, target="goal", bodies=BODIES):
+def setting(seed, existential, target="goal", bodies=BODIES, modes=()):
     rng = np.random.default_rng(seed)
     databases = small_world(rng)
     examples = positives_and_negatives(databases, target)
     world = World(databases)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
-    language = language_of(world, target, bodies, most_constants=3)
+    language = language_of(world, target, bodies, modes, most_constants=3)
     features = Features(world, rows, examples.predicate.types, language)
     gradient, weight = as_arrays(rng, len(examples))
     return rng, Reference(databases, examples, existential), features, gradient, weight
@@ -167,3 +167,26 @@ def test_pairs_come_once_and_chains_are_among_them():
         assert canonical(chain, 2) in names
     common = (Pattern(schema["part"], (0, 2)), Pattern(schema["part"], (1, 2)))
     assert canonical(common, 2) in names
+
+
+def test_a_mode_may_ask_for_several_constants():
+    modes = ("three(#item,+thing,#shade)", "colour(+,-)")
+    rng, reference, features, gradient, weight = setting(3, False, "aim", modes=modes)
+    check_candidates(rng, reference, features, (), gradient, weight, False)
+    items, shades = (tuple(features.world.values(kind)[0]) for kind in ("item", "shade"))
+    found = [
+        block.test(number)[0].terms
+        for block in features.blocks((), False)
+        for number in range(block.size)
+        if block.test(number)[0].predicate.name == "three"
+    ]
+    assert sorted(found) == sorted((item, 0, shade) for item in items for shade in shades)
+    facts = [fact for database in features.world.databases for fact in database.rows("three")]
+    counts = {
+        block.test(number)[0].terms: int(block.counts(number)[1].sum())
+        for block in features.blocks((), False)
+        for number in range(block.size)
+    }
+    for item, _, shade in found:
+        expected = sum(fact[0] == item and fact[2] == shade for fact in facts)
+        assert counts[item, 0, shade] == expected

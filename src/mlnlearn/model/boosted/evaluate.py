@@ -131,9 +131,12 @@ def values_from(node: Node, body: Body, world: World, examples: Codes, flip: Fli
     return result
 
 
-def values_below(node: Node, table: Bindings) -> Floats:
-    """Return the values below a node for examples whose groundings so far a table lists."""
-    return _Evaluation(table, None).subtree(node, ())
+def values_below(node: Node, table: Bindings, most_rows: int | None) -> Floats:
+    """Return the values below a node for examples whose groundings so far a table lists.
+
+    Raises `TooManyRowsError` where a join would make more rows than wanted.
+    """
+    return _Evaluation(table, most_rows).subtree(node, ())
 
 
 def used(node: Node) -> frozenset[int]:

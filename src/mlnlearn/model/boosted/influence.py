@@ -57,8 +57,9 @@ def influence(
     ...           np.array([False, True])).tolist()
     [-0.7, 0.0]
     """
-    if not any(pattern.predicate == predicate for body in bodies(step) for pattern in body):
-        return np.zeros(examples.shape[1])
+    is_in = any(pattern.predicate == predicate for body in bodies(step) for pattern in body)
+    if not is_in or not len(known):
+        return np.zeros(len(known))
     first, kind = _kinds(step, head, predicate, examples, known)
     atoms, truth = np.ascontiguousarray(examples[:, first]), known[first]
     if isinstance(step, ClauseList):

@@ -157,7 +157,8 @@ class BoostedModel:
         """
         names = [rules.predicate.name for rules in self.targets]
         chosen = [asked] if isinstance(asked, str) else asked
-        unknown = set(unknown_predicates([database])).intersection(names)
+        listed = unknown_predicates([database])
+        unknown = [name for name in names if name in listed]
         if chosen is None:
             whole = [name for name in names if name not in unknown]
         else:
@@ -167,7 +168,9 @@ class BoostedModel:
         if set(whole) == set(names) and not self.is_joint:
             return self._closed_form(database)
         if depends_on_unknown(self.targets, self.existential, database, whole):
-            parts = sampled_marginals(self.targets, self.existential, database, whole, settings)
+            parts = sampled_marginals(self.targets, self.existential, [database], whole, settings)[
+                0
+            ]
         else:
             hidden = HiddenAtoms.of([database], unknown, whole)
             parts = [

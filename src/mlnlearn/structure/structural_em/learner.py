@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -23,7 +23,8 @@ from mlnlearn.structure.structural_em.maximisation import maximised
 from mlnlearn.structure.structural_em.notes import Learned, Note
 from mlnlearn.structure.structural_em.potentials import StackedPotentials
 
-Fill: TypeAlias = Callable[[Sequence[TargetRules], int], Worlds]
+Mode: TypeAlias = Literal["soft", "hard", "closed"]
+"""What becomes of unknown atoms: sampled, filled in as is most probable, or false."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class StructuralEM:
     """
 
     base: BoostedMLN | BoostedRDN
-    mode: Literal["soft", "hard", "closed"] = "soft"
+    mode: Mode = "soft"
     iterations: int = 10
     trees_per_step: int = 2
     worlds: int = 10

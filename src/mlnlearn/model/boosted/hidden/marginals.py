@@ -44,23 +44,27 @@ def depends_on_unknown(
 def sampled_marginals(
     targets: Sequence[TargetRules],
     existential: bool,
-    database: Database,
+    databases: Sequence[Database],
     asked: Collection[str],
     settings: GibbsSettings,
-) -> list[AnswerPart]:
+) -> list[list[AnswerPart]]:
     """Return the probabilities of all atoms asked for and of all unknown atoms of other targets.
 
     Parameters
     ----------
     targets, existential
         The model.
-    database
-        The evidence. Facts of predicates asked for are not looked at; of other targets, all that
-        is not listed as unknown is known.
+    databases
+        The evidence, one or more worlds of it. Facts of predicates asked for are not looked at; of
+        other targets, all that is not listed as unknown is known.
     asked
         Targets of which every atom is asked for.
     settings
         How long to sample; atoms are drawn one by one, so that there are no groups.
+
+    Returns
+    -------
+    For each database, its atoms by predicate.
 
     Examples
     --------
@@ -69,19 +73,22 @@ def sampled_marginals(
     >>> db = Database.from_facts(
     ...     schema, {"smokes": [("Anna",)]}, unknown={"smokes": [("Bob",)]})
     >>> rules = [TargetRules(schema["smokes"], 0.0)]
-    >>> [part.probabilities.tolist()
-    ...  for part in sampled_marginals(rules, False, db, [], GibbsSettings(3, 1))]
-    [[0.5]]
+    >>> [[part.probabilities.tolist() for part in parts]
+    ...  for parts in sampled_marginals(rules, False, [db, db], [], GibbsSettings(3, 1))]
+    [[[0.5]], [[0.5]]]
     """
     names = [rules.predicate.name for rules in targets]
-    hidden = HiddenAtoms.of([database], [n for n in names if n not in asked], asked)
+    hidden = HiddenAtoms.of(databases, [n for n in names if n not in asked], asked)
     network = GroundNetwork.of(targets, existential, hidden)
     sampler = Sampler(network, np.random.default_rng(settings.seed))
     sampler.scatter()
     sampler.run(settings.burn_in)
     means = sampler.run(settings.samples)
-    parts = []
-    for predicate, (columns,) in hidden.columns.items():
+    found: list[list[AnswerPart]] = [[] for _ in databases]
+    for predicate, parts in hidden.columns.items():
         start = hidden.starts[predicate]
-        parts.append(AnswerPart(predicate, columns, means[start : start + columns.shape[1]]))
-    return parts
+        for number, columns in enumerate(parts):
+            end = start + columns.shape[1]
+            found[number].append(AnswerPart(predicate, columns, means[start:end]))
+            start = end
+    return found

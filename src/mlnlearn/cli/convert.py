@@ -1,0 +1,44 @@
+"""``mlnlearn convert``: tables, or any other data, as Alchemy's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import mlnlearn as ml
+from mlnlearn.cli.inspect import MappingOption, SchemaOption
+from mlnlearn.cli.options import TablesOption
+from mlnlearn.cli.show import console
+from mlnlearn.cli.sources import load, load_tables
+from mlnlearn.errors import InputError
+
+
+def convert(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Data files that make one database.", show_default=False),
+    ] = None,
+    tables: TablesOption = None,
+    schema: SchemaOption = None,
+    mapping: MappingOption = None,
+    out: Annotated[
+        Path, typer.Option(help="The .db file to write; declarations go beside it, in .mln.")
+    ] = Path("data.db"),
+) -> None:
+    """Write data as facts and declarations: .db and .mln."""
+    if bool(files) == (tables is not None):
+        raise InputError("name the data: files, or --tables")
+    if out.suffix != ".db":
+        raise InputError(f"--out {out}: expected a file that ends in .db")
+    sources = load_tables(tables, schema, mapping) if tables else load(files or [], schema, mapping)
+    if len(sources.databases) > 1:
+        raise InputError(
+            f"the files make {len(sources.databases)} databases", hint="convert them one by one"
+        )
+    [database] = sources.databases
+    declarations = out.with_suffix(".mln")
+    ml.write_db(database, out)
+    ml.MLN(database.schema).save(declarations)
+    console().print(f"{database.true_atoms:,} facts in {out}, declarations in {declarations}")

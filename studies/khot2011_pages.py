@@ -1,0 +1,178 @@
+"""Tables and texts that the studies of Khot et al. (2011) share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from studies.common import markdown_table
+from studies.khot2011 import METRICS, TEST_SETS, VARIANTS, Key
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Scores of one learner: by fold and seed.
+
+    Attributes
+    ----------
+    values
+        By test set and metric, an array of folds times seeds.
+    seconds
+        CPU seconds of a training run, the mean.
+    """
+
+    values: Mapping[tuple[str, str], np.ndarray[Any, np.dtype[np.float64]]]
+    seconds: float
+
+    def text(self, test_set: str, metric: str) -> str:
+        """Return the mean and its standard deviation over seeds.
+
+        Examples
+        --------
+        >>> Grid({("all", "cll"): np.array([[-1.0, -2.0], [-1.0, -2.0]])}, 1.0).text("all", "cll")
+        '-1.500 ± 0.707'
+        """
+        by_seed = self.values[test_set, metric].mean(axis=0)
+        spread = f" ± {by_seed.std(ddof=1):.3f}" if len(by_seed) > 1 else ""
+        return f"{by_seed.mean():.3f}{spread}"
+
+    def by_fold(self, test_set: str, metric: str) -> list[str]:
+        """Return the mean over seeds for each fold, and the standard deviation over folds."""
+        means = self.values[test_set, metric].mean(axis=1)
+        return [*(f"{value:.3f}" for value in means), f"{means.std(ddof=1):.3f}"]
+
+
+def grid(results: Sequence[Sequence[Mapping[str, Any]]], cut: int = 20) -> Grid:
+    """Arrange the results of one learner, by fold and seed, after so many steps."""
+    values = {
+        (test_set, metric): np.array(
+            [[r["scores"][str(cut)][test_set][metric] for r in row] for row in results]
+        )
+        for test_set in TEST_SETS
+        for metric in METRICS
+    }
+    return Grid(values, float(np.mean([[r["train_cpu_seconds"] for r in row] for row in results])))
+
+
+Published: TypeAlias = Mapping[str, Mapping[Literal["all", "2x"], tuple[str, str]]]
+"""By learner and test set, AUC-PR and CLL as the paper prints them."""
+
+
+def label(key: Key) -> str:
+    """Name a learner and its variant in a table.
+
+    Examples
+    --------
+    >>> label(("MLN-BT", "paper"))
+    "MLN-BT, the paper's negatives"
+    """
+    learner, variant = key
+    return f"{learner}{VARIANTS[variant]}"
+
+
+def all_table(
+    found: Mapping[Key, Grid], published: Published, boostsrl: Mapping[str, tuple[str, str]]
+) -> str:
+    """Return the scores on all negatives, beside those published and BoostSRL's."""
+    header = ["learner", "AUC-PR", "published", "BoostSRL", "AP", "CLL", "published", "BoostSRL"]
+    rows = []
+    for key, scored in found.items():
+        paper = published.get(key[0], {}).get("all", ("–", "–"))
+        java = boostsrl.get(key[0], ("–", "–"))
+        auc, ap, cll = (scored.text("all", metric) for metric in METRICS)
+        rows.append([label(key), auc, paper[0], java[0], ap, cll, paper[1], java[1]])
+    return markdown_table(header, rows)
+
+
+def sampled_table(found: Mapping[Key, Grid], published: Published) -> str:
+    """Return the scores on twice the negatives, beside those published."""
+    header = ["learner", "AUC-PR", "published", "AP", "CLL, shifted", "CLL as it is", "published"]
+    rows = []
+    for key, scored in found.items():
+        paper = published.get(key[0], {}).get("2x", ("–", "–"))
+        auc, ap, shifted = (scored.text("2x shifted", metric) for metric in METRICS)
+        as_is = scored.text("2x", "cll")
+        rows.append([label(key), auc, paper[0], ap, shifted, as_is, paper[1]])
+    return markdown_table(header, rows)
+
+
+def fold_table(found: Mapping[Key, Grid], test_set: str, metric: str) -> str:
+    """Return the means over seeds of each fold, and their spread."""
+    rows = [[label(key), *scored.by_fold(test_set, metric)] for key, scored in found.items()]
+    folds = [f"fold {number + 1}" for number in range(len(rows[0]) - 2)]
+    return markdown_table(["learner", *folds, "sd over folds"], rows)
+
+
+def choice_table(found: Mapping[Key, Sequence[Sequence[Mapping[str, Any]]]]) -> str:
+    """Return the settings that were chosen for each fold."""
+    rows = []
+    for (learner, variant), results in found.items():
+        if variant == "chosen":
+            chosen = [row[0]["settings"] for row in results]
+            rows.append([learner, *(f"{c['balance']:g}, {c['shrinkage']:g}" for c in chosen)])
+    folds = [f"fold {number + 1}" for number in range(len(rows[0]) - 1)]
+    return markdown_table(["balance, shrinkage", *folds], rows)
+
+
+SHIFTED = (
+    "A calibrated model answers for the full population; `shifted` adds the logarithm of "
+    "(negatives in training / twice the positives in training) to its log-odds, which makes it a "
+    "model of a world with two negatives to a positive, as the paper's negatives do by themselves."
+)
+ABOUT = (
+    "Each fold is predicted by models of the others; 20 steps, 8 leaves. Our figures are means "
+    "over folds, ± the standard deviation of that mean over seeds; published ± are over folds. "
+    "AUC-PR is interpolated, AP is not. BoostSRL is the program of the paper's authors, 20 trees, "
+    "run on the same data; its figures are on all negatives. Calibrated learning of one target "
+    "draws nothing at random, so that seeds only matter for the negatives sampled in tests. In "
+    "rows `chosen`, the weight of negatives and the length of steps were chosen for each fold on "
+    "its training folds alone."
+)
+
+
+def question_sections(
+    found: Mapping[Key, Sequence[Sequence[Mapping[str, Any]]]],
+    published: Published,
+    boostsrl: Mapping[str, tuple[str, str]],
+) -> Iterator[str]:
+    """Yield the tables of one question."""
+    final = {key: grid(results) for key, results in found.items()}
+    yield f"### All negatives\n\n{all_table(final, published, boostsrl)}"
+    yield f"### Twice the negatives\n\n{sampled_table(final, published)}"
+    yield verdict(final, published)
+    yield f"### AUC-PR by fold, all negatives\n\n{fold_table(final, 'all', 'auc_pr')}"
+    yield f"### CLL by fold, all negatives\n\n{fold_table(final, 'all', 'cll')}"
+    if any(variant == "chosen" for _, variant in found):
+        yield f"### What was chosen\n\n{choice_table(found)}"
+
+
+def verdict(found: Mapping[Key, Grid], published: Published) -> str:
+    """Say which published figures calibrated learners do not reach, to the digits printed.
+
+    Examples
+    --------
+    >>> values = {(kind, metric): np.full((2, 1), 0.5) for kind in TEST_SETS for metric in METRICS}
+    >>> known = {"MLN-BT": {"all": ("0.50 ± 0.10", "0.61 ± 0.00")}}
+    >>> verdict({("MLN-BT", "calibrated"): Grid(values, 1.0)}, known)
+    'Published figures reached: 1 of 2. Not reached: MLN-BT, all negatives, CLL.'
+    """
+    missed, total = [], 0
+    names = {"all": "all negatives", "2x": "twice the negatives"}
+    for key, scored in found.items():
+        if key[1] == "paper":
+            continue
+        for test_set, figures in published.get(key[0], {}).items():
+            kind = "2x shifted" if test_set == "2x" else "all"
+            for metric, title, figure in zip(
+                ("auc_pr", "cll"), ("AUC-PR", "CLL"), figures, strict=True
+            ):
+                total += 1
+                printed = figure.split()[0]
+                digits = len(printed.partition(".")[2])
+                if round(float(scored.values[kind, metric].mean()), digits) < float(printed):
+                    missed.append(f"{label(key)}, {names[test_set]}, {title}")
+    text = f"Published figures reached: {total - len(missed)} of {total}."
+    return text + (f" Not reached: {'; '.join(missed)}." if missed else "")
