@@ -82,7 +82,7 @@ def idle() -> list[Result]:
     return [Result("any learner, before it reads data: memory", peak_megabytes(), "MB")]
 
 
-def joint(mode: str, most: float | None) -> list[Result]:
+def joint(mode: str) -> list[Result]:
     """Learn the four equivalences of Cora together, from all folds but the first."""
     train = benchmark("cora")[1:]
     learner(mode, "sameTitle", steps=2).fit(train[:1])
@@ -90,7 +90,7 @@ def joint(mode: str, most: float | None) -> list[Result]:
         learner(mode, JOINT, fraction=0.25).fit(train)
     title = f"{mode.upper()}, Cora, 4 targets jointly, 20 steps"
     return [
-        Result(title, measured.cpu, "CPU s", most),
+        Result(title, measured.cpu, "CPU s", 60.0),
         Result(f"{title}: peak memory", peak_megabytes(), "MB"),
     ]
 
@@ -123,14 +123,11 @@ BESIDE: Cases = {
     **{f"uwcse_{mode}": partial(uwcse, mode) for mode in boostsrl.OPTIONS},
     "cora": cora,
 }
-TOGETHER: Cases = {
-    "joint_mln-bt": partial(joint, "mln-bt", 60.0),
-    "joint_mln-bc": partial(joint, "mln-bc", None),
-}
+TOGETHER: Cases = {f"joint_{mode}": partial(joint, mode) for mode in ("mln-bt", "mln-bc")}
 GROWING: Cases = {
-    f"university_{power}_{per_fact}": partial(growing, power, per_fact)
-    for per_fact in (None, 2)
-    for power in STUDENTS
+    **{f"university_{power}_None": partial(growing, power, None) for power in STUDENTS},
+    # two million examples, for a million facts, did not end within eleven minutes of CPU time
+    **{f"university_{power}_2": partial(growing, power, 2) for power in (4, 5)},
 }
 CASES: Cases = {**BESIDE, **TOGETHER, **GROWING}
 

@@ -35,12 +35,9 @@ LEARNERS = {
     "MLN-BT": TREES,
     "MLN-BT, apart": replace(TREES, bodies=EVIDENCE),
     "MLN-BC, apart": replace(CLAUSES, bodies=EVIDENCE),
-    "MLN-BC": CLAUSES,
 }
 GIBBS = GibbsSettings(samples=30, burn_in=10)
-ALL_FOLDS = (0, 1, 2, 3, 4)
-# Joint clauses take ten times as long as joint trees.
-FOLDS = {name: (0,) if name == "MLN-BC" else ALL_FOLDS for name in LEARNERS}
+FOLDS = (0, 1, 2, 3, 4)
 PAIRS = {"all": "all pairs", "listed": "pairs listed as same or different"}
 # AUC-PR and CLL as printed, by learner, in the order of the targets.
 PUBLISHED = {
@@ -72,10 +69,21 @@ STUDY = Study(
         "fraction": 0.25,
         "clause_length, beam, clauses_per_step": "3, 10, 3",
         "negatives": "calibrated",
-        "test folds": {name: [fold + 1 for fold in folds] for name, folds in FOLDS.items()},
+        "test folds": [fold + 1 for fold in FOLDS],
         "sampling": f"{GIBBS.burn_in} sweeps, then {GIBBS.samples}; atoms one by one",
     },
     seeds=1,
+)
+NOTES = (
+    "Joint clauses are missing: on fold 1 they learn a rule with more than 16,777,216 groundings "
+    "over unknown atoms, which the query refuses.",
+    "On listed pairs, CLL suffers from the training on all pairs: the listed ones are those that "
+    "look alike, and differ from the population as much as in any sample of negatives.",
+    "Rules over the other targets are learned with their truth at hand, and asked without it. Each "
+    "such rule also pushes the atoms in its body (eq. 12), once for every grounding; where many "
+    "bibliographies share a word, that is often. On some folds `sameTitle` suffers much from it, "
+    "and learning the targets apart is at least as good nearly everywhere. Published CLL of -5 to "
+    "-11 for `sameVenue` and `sameTitle` may have the same cause.",
 )
 
 
@@ -130,7 +138,7 @@ def target_table(results: Mapping[str, Sequence[Mapping[str, Any]]], kind: str) 
     rows = []
     for place, target in enumerate(TARGETS):
         for learner, found in results.items():
-            row = [f"{target}, {learner}", str(len(FOLDS[learner]))]
+            row = [f"{target}, {learner}"]
             texts = {}
             for metric in METRICS:
                 values = np.array([result["scores"][target][kind][metric] for result in found])
@@ -139,7 +147,7 @@ def target_table(results: Mapping[str, Sequence[Mapping[str, Any]]], kind: str) 
             auc, cll = (figures[place] for figures in PUBLISHED[learner.partition(",")[0]])
             row += [texts["auc_pr"], auc, texts["ap"], texts["cll"], cll]
             rows.append(row)
-    header = ["target, learner", "folds", "AUC-PR", "published", "AP", "CLL", "published"]
+    header = ["target, learner", "AUC-PR", "published", "AP", "CLL", "published"]
     return markdown_table(header, rows)
 
 
@@ -148,7 +156,7 @@ def sections(options: Options) -> Iterator[str]:
     tasks = [
         Task(learner, test, seed)
         for learner in LEARNERS
-        for test in FOLDS[learner]
+        for test in FOLDS
         for seed in range(options.seeds)
     ]
     done = run_tasks(run_task, tasks, options, "cora")
@@ -157,6 +165,7 @@ def sections(options: Options) -> Iterator[str]:
         results[task.learner].append(result)
     for kind, title in PAIRS.items():
         yield f"## {title.capitalize()}\n\n{target_table(results, kind)}"
+    yield from NOTES
     costs = [
         [
             learner,

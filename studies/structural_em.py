@@ -42,7 +42,7 @@ CANCER = {
     "cancer": (-4.0, 2.0, 1.5),
 }
 RDN = BoostedRDN(target="s", most_constants=0, line_search=True)
-BT = BoostedMLN(target="cancer", leaves=3, recursive=("smokes",))
+BT = BoostedMLN(target="cancer", leaves=2, recursive=("smokes",))
 UWCSE = BoostedRDN(target="advisedBy")
 UWCSE_HIDDEN = ("student", "professor", "advisedBy")
 UWCSE_SHARES = (0.1, 0.2, 0.3, 0.4)
@@ -74,14 +74,16 @@ STUDY = Study(
         "reading. Under *hidden*, the same share of the test data is hidden too: models that know "
         "how to sum over it do, the closed world takes it as false. A model's score is its mean "
         "over nine test sets; differences are tested over the ten models (paired t-test, two "
-        "sides). Settings of the base learners were chosen on other generated data sets, by SEM."
+        "sides). On other generated data sets, the weights of the cancer data were chosen so that "
+        "boosting learns them where nothing is hidden, and settings of the base learners by the "
+        "CLL of SEM."
     ),
     settings={
         "disjunctive": DISJUNCTIVE,
         "cancer": CANCER,
-        "base, table 1": RDN,
-        "base, table 2": BT,
-        "base, UW-CSE": UWCSE,
+        "base, table 1": "BoostedRDN(most_constants=0, line_search=True)",
+        "base, table 2": "BoostedMLN(leaves=2, recursive=('smokes',))",
+        "base, UW-CSE": "BoostedRDN()",
         "EM": "10 iterations, 2 steps each, 10 worlds (UW-CSE: 4)",
     },
     seeds=1,
@@ -190,7 +192,7 @@ def table_1(options: Options) -> Iterator[str]:
     for share in SHARES:
         for values in (3, 10):
             found = results(options, "disjunctive", share, values)
-            label = f"{share:.0%}, \\|Y\\|={values}"
+            label = f"{share:.0%}, {values} values"
             header += [f"{label}: complete", "hidden", "published"]
             for name, numbers in found.items():
                 published = TABLE_1.get(name, {}).get((share, values))

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.predicate_graph.learn import GSLP
+    from mlnlearn.structure.structural_em.learner import StructuralEM
     from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
     from mlnlearn.syntax.writer import write_mln
     from mlnlearn.weights.conditional import learn_conditional
@@ -143,6 +144,7 @@ _HOMES = {
     "mlnlearn.structure.join_bayes.model": ("JoinBayesModel",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
+    "mlnlearn.structure.structural_em.learner": ("StructuralEM",),
     "mlnlearn.syntax.mln": (
         "parse_formula",
         "parse_mln",
@@ -183,6 +185,7 @@ __all__ = [
     "MemoryLimitError",
     "MlnError",
     "Schema",
+    "StructuralEM",
     "__version__",
     "benchmark",
     "benchmark_names",

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.data.synthetic import disjunctive, hide, smokers
 from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
@@ -78,8 +79,6 @@ def enumerated(rules, hidden, existential):
 
 
 def filled_examples(predicate, columns):
-    from mlnlearn.data.examples import Examples  # noqa: PLC0415
-
     count = columns.shape[1]
     zeros = np.zeros(count, np.int32)
     return Examples(predicate, zeros, columns, zeros.astype(bool), np.ones(count))
@@ -166,7 +165,9 @@ def cancer(share=0.4, people=60):
 
 @pytest.mark.parametrize("representation", ["trees", "clauses"])
 def test_the_expected_likelihood_does_not_fall(representation):
-    base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), leaves=4, representation=representation)
+    base = BoostedMLN(
+        target="cancer", recursive=("cancer", "smokes"), leaves=4, representation=representation
+    )
     learned = StructuralEM(base=base, iterations=6, worlds=20).learn(cancer())
     for note in learned.notes:
         assert note.after >= note.before - 1e-9
@@ -180,14 +181,12 @@ def test_the_expected_likelihood_does_not_fall(representation):
 
 def test_dependency_networks_find_the_hidden_disjunction():
     """Soft EM puts less of s(x) down to chance than the closed world does."""
-    made = disjunctive(200, 3, rng=3, copies=2).databases
+    made = disjunctive(120, 3, rng=3, copies=2).databases
     train = hide(made[0], "r", 0.4, rng=1)
     base = BoostedRDN(target="s", most_constants=0, recursive=("r",))
     values = {}
     for mode in ("soft", "hard", "closed"):
-        model = StructuralEM(base=base, mode=mode).fit(train)
-        from mlnlearn.data.examples import positives_and_negatives  # noqa: PLC0415
-
+        model = StructuralEM(base=base, mode=mode, worlds=6).fit(train)
         examples = positives_and_negatives([made[1]], "s")
         chance = model.probabilities(made[1], examples)
         values[mode] = np.log(np.where(examples.labels, chance, 1 - chance)).mean()

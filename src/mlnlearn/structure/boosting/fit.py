@@ -28,7 +28,11 @@ Progress: TypeAlias = Callable[[int, int], None]
 Adds: TypeAlias = Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]
 """Tells what a step for a target adds to the log-odds of examples of any target."""
 
-_SMALL_SHARE = 0.1
+# Up to this share of the pool, a step counts for the drawn examples alone. Beyond it, it counts for
+# all, and keeps the counts for later steps: that pays earlier for trees, which ask again for what
+# they asked before, than for clauses, whose beam goes elsewhere in every step.
+_SMALL_SHARE_TREES = 0.1
+_SMALL_SHARE_CLAUSES = 0.3
 _LONGEST_STEP = 8.0
 _SHORTEST_STEP = 1e-3
 
@@ -250,7 +254,9 @@ class Boosting:
         state = self.targets[number]
         rng = np.random.default_rng([self.seed, number, 1 + self.done])
         chosen = state.pool.draw(rng)
-        everyone = bool(chosen.mean() > _SMALL_SHARE)
+        trees = isinstance(self.base, TreeSettings)
+        small = _SMALL_SHARE_TREES if trees else _SMALL_SHARE_CLAUSES
+        everyone = bool(chosen.mean() > small)
         part = np.arange(len(chosen)) if everyone else np.flatnonzero(chosen)
         features = self._features(state, part, everyone)
         aim, weight = state.pool.aim[part], state.pool.weight[part]

@@ -13,7 +13,7 @@ from mlnlearn.infer.sampling.diagnostics import split_r_hat
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
-from mlnlearn.model.boosted.hidden.network import GroundNetwork
+from mlnlearn.model.boosted.hidden.network import GroundNetwork, Kept
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules
 from mlnlearn.model.boosted.world import World
@@ -86,6 +86,7 @@ def sampled_worlds(
     burn_in: int,
     thin: int,
     seed: Sequence[int],
+    kept: Kept | None = None,
 ) -> Worlds:
     """Draw worlds by Gibbs sampling of the unknown atoms only.
 
@@ -101,6 +102,8 @@ def sampled_worlds(
         Sweeps of each chain before its first world, and from one world to the next.
     seed
         Of all draws.
+    kept
+        Groundings of earlier E-steps, which need not be found again.
 
     Examples
     --------
@@ -113,7 +116,7 @@ def sampled_worlds(
     >>> found.truth.shape, found.chance[0].round(3).tolist(), found.r_hat
     ((4, 2), [0.269, 0.269], 1.0)
     """
-    network = GroundNetwork.of(targets, existential, hidden)
+    network = GroundNetwork.of(targets, existential, hidden, kept)
     chains = min(_CHAINS, worlds)
     truth, chance, means = [], [], []
     walks = visits = 0
@@ -141,6 +144,7 @@ def best_world(
     hidden: HiddenAtoms,
     sweeps: int,
     seed: Sequence[int],
+    kept: Kept | None = None,
 ) -> Worlds:
     """Return the most probable world that a search finds (hard EM).
 
@@ -154,7 +158,7 @@ def best_world(
     >>> best_world(rules, False, HiddenAtoms.of([db], ["smokes"]), 10, [0]).truth.tolist()
     [[False, False]]
     """
-    network = GroundNetwork.of(targets, existential, hidden)
+    network = GroundNetwork.of(targets, existential, hidden, kept)
     sampler = Sampler(network, np.random.default_rng([*seed, _STREAM]))
     truth = sampler.descend(sweeps, _STARTS)[None]
     saved = 1.0 - sampler.walks / max(sampler.visits * network.size, 1)

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
+from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
 from mlnlearn.model.boosted.world import World
@@ -128,13 +129,14 @@ class StructuralEM:
             potentials = StackedPotentials(hidden, [target.predicate for target in rules])
         saved = None
         notes: list[Note] = []
+        kept: Kept = {}
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, self, world, _marks(hidden, rules))
-            found, kept = saved.read()
+            found, told = saved.read()
             rules = tuple(found) or rules
-            notes = [Note(**note) for note in kept]
+            notes = [Note(**note) for note in told]
         for iteration in range(len(notes), self.iterations):
-            worlds = self._worlds(rules, hidden, iteration)
+            worlds = self._worlds(rules, hidden, iteration, kept)
             steps = list(zip(*(target.steps for target in rules), strict=True))
             rules, note = maximised(base, languages, worlds, potentials, steps, self.trees_per_step)
             notes.append(note)
@@ -145,13 +147,15 @@ class StructuralEM:
         model = BoostedModel(world.schema, isinstance(base, BoostedRDN), tuple(rules))
         return Learned(model, tuple(notes))
 
-    def _worlds(self, rules: Sequence[TargetRules], hidden: HiddenAtoms, iteration: int) -> Worlds:
+    def _worlds(
+        self, rules: Sequence[TargetRules], hidden: HiddenAtoms, iteration: int, kept: Kept
+    ) -> Worlds:
         existential = isinstance(self.base, BoostedRDN)
         seed = [self.seed, iteration]
         if self.mode == "hard":
-            return best_world(rules, existential, hidden, self.burn_in, seed)
+            return best_world(rules, existential, hidden, self.burn_in, seed, kept)
         return sampled_worlds(
-            rules, existential, hidden, self.worlds, self.burn_in, self.thin, seed
+            rules, existential, hidden, self.worlds, self.burn_in, self.thin, seed, kept
         )
 
     def _closed(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,13 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
-from mlnlearn.model.boosted.hidden.groundings import ground_body
+from mlnlearn.model.boosted.hidden.groundings import Groundings, ground_body
 from mlnlearn.model.boosted.hidden.trees import FlatTrees
 from mlnlearn.model.boosted.potentials import is_true
 from mlnlearn.model.boosted.rules import Body, Step, TargetRules, bodies
+
+Kept: TypeAlias = dict[tuple[Predicate, Body], Groundings]
+"""Groundings of conjunctions in rules for a target, with the same unknown atoms."""
 
 _MOST_HEADS = 1 << 22
 
@@ -125,14 +128,20 @@ class GroundNetwork:
 
     @classmethod
     def of(
-        cls, targets: Sequence[TargetRules], existential: bool, hidden: HiddenAtoms
+        cls,
+        targets: Sequence[TargetRules],
+        existential: bool,
+        hidden: HiddenAtoms,
+        kept: Kept | None = None,
     ) -> GroundNetwork:
         """Make the rules ground.
 
         Every predicate with unknown atoms must be a target. Under existential semantics only the
         rules of the unknown atoms matter, under counting semantics those of all false heads too.
+        Conjunctions that `kept` has need no joins; those that are new are put there.
         """
-        return _assembled([_part(rules, existential, hidden) for rules in targets], hidden)
+        known = {} if kept is None else kept
+        return _assembled([_part(rules, existential, hidden, known) for rules in targets], hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +171,7 @@ class _Part:
         return found
 
 
-def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms) -> _Part:
+def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms, kept: Kept) -> _Part:
     steps = (rules.prior, *rules.steps)
     changing = [step for step in steps if _may_change(step, hidden)]
     heads = hidden.rows.get(rules.predicate, np.empty((rules.predicate.arity + 1, 0), np.int32))
@@ -172,7 +181,9 @@ def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms) -> _Part:
     found, place, first = [], np.empty((heads.shape[1], len(flat.bodies)), np.int64), 0
     for number, body in enumerate(flat.bodies):
         examples, which = _projected(heads, body)
-        found.append(ground_body(body, hidden, examples))
+        if (rules.predicate, body) not in kept:
+            kept[rules.predicate, body] = ground_body(body, hidden, examples)
+        found.append(kept[rules.predicate, body])
         place[:, number] = first + which
         first += examples.shape[1]
     starts = np.cumsum([0, *(len(part.sure) for part in found)])
@@ -191,13 +202,13 @@ def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms) -> _Part:
         _joined([part.needs[pair] for part, pair in zip(found, pairs, strict=True)]),
         _joined([pair[1] + first for pair, first in zip(pairs, firsts, strict=False)]),
     )
-    kept = (whole.atom >= 0) | whole.moving[place].any(axis=1)
+    chosen = (whole.atom >= 0) | whole.moving[place].any(axis=1)
     constant = [step for step in steps if not _may_change(step, hidden)]
     return replace(
         whole,
-        atom=whole.atom[kept],
-        place=place[kept],
-        fixed=_fixed(rules, constant, existential, hidden, heads[:, kept], whole.atom[kept]),
+        atom=whole.atom[chosen],
+        place=place[chosen],
+        fixed=_fixed(rules, constant, existential, hidden, heads[:, chosen], whole.atom[chosen]),
     )
 
 
