@@ -50,6 +50,7 @@ STUDY = Study(
     ),
     settings={name: values or "as they are" for name, values in SETTINGS.items()},
     seeds=1,
+    minutes=10,
 )
 GROUPS = {
     "Constants": ("defaults", "up to 20 constants", "no constants"),

@@ -73,10 +73,11 @@ STUDY = Study(
         "sampling": f"{GIBBS.burn_in} sweeps, then {GIBBS.samples}; atoms one by one",
     },
     seeds=1,
+    minutes=10,
 )
 NOTES = (
-    "Joint clauses are missing: on fold 1 they learn a rule with more than 16,777,216 groundings "
-    "over unknown atoms, which the query refuses.",
+    "Joint clauses are left out for their cost: on fold 1 a rule has 17 million groundings over "
+    "unknown atoms, and forty sweeps took 100 CPU seconds and 2.7 GB. They are learned in 30.",
     "On listed pairs, CLL suffers from the training on all pairs: the listed ones are those that "
     "look alike, and differ from the population as much as in any sample of negatives.",
     "Rules over the other targets are learned with their truth at hand, and asked without it. Each "

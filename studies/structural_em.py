@@ -76,7 +76,11 @@ STUDY = Study(
         "over nine test sets; differences are tested over the ten models (paired t-test, two "
         "sides). On other generated data sets, the weights of the cancer data were chosen so that "
         "boosting learns them where nothing is hidden, and settings of the base learners by the "
-        "CLL of SEM."
+        "CLL of SEM: three settings of the base for table 1, about ten for table 2 (leaves, step "
+        "length, recursion, clauses, worlds), two sets of weights for the cancer data. Before the "
+        "run, one training set of one cell of each table and one fold of UW-CSE had been tried, "
+        "to see that it works; after that, trees for cancer went from three leaves to two, as the "
+        "rule above says."
     ),
     settings={
         "disjunctive": DISJUNCTIVE,
@@ -87,6 +91,7 @@ STUDY = Study(
         "EM": "10 iterations, 2 steps each, 10 worlds (UW-CSE: 4)",
     },
     seeds=1,
+    minutes=60,
 )
 
 

@@ -71,3 +71,8 @@ def test_bases_that_make_no_sense(folder, program):
     assert (code, "mln-bt" in err) == (1, True)
     code, _, err = learned(program, "--learner", "msl", "--base", "rdn-b")
     assert (code, "not built on another" in err) == (1, True)
+
+
+def test_steps_are_refused_where_they_would_not_count(folder, program):
+    code, _, err = learned(program, "--learner", "sem", "--set", "steps=3")
+    assert (code, "trees_per_step" in err) == (1, True)

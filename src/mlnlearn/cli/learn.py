@@ -138,6 +138,11 @@ def configured(
     given = parse_settings(texts, {name: entry, **under})
     if under:
         (below,) = under
+        if "steps" in given[below]:
+            raise InputError(
+                f"--set steps: {name} makes iterations times trees_per_step steps",
+                hint="set iterations or trees_per_step",
+            )
         return _made(
             name,
             entry,

@@ -14,7 +14,7 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause
 from mlnlearn.model.boosted.world import Pattern
 
-_MOST_ROWS = 1 << 24
+_MOST_ROWS = 1 << 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
