@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: demo test lint bench studies clean
 
 demo: $(READY)
-	$(BIN)/mlnlearn demo
+	$(BIN)/mlnlearn demo --report demo.html
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto

@@ -38,10 +38,11 @@ def test_ranking_counts_pairs():
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_demo_runs(monkeypatch, capsys, columns):
+def test_demo_runs(monkeypatch, capsys, tmp_path, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr("mlnlearn.cli.demo._FEWER_STUDENTS", 30)
-    monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo"])
+    monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo", "--report", "page.html"])
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stop:
         run()
     assert stop.value.code == 0
@@ -50,12 +51,14 @@ def test_demo_runs(monkeypatch, capsys, columns):
     assert max(map(len, out.splitlines())) <= columns
     assert "publication(t,s) ^ publication(t,p)  *" in out
     assert "the true model" in out
+    assert "page.html" in out
+    assert "<svg" in (tmp_path / "page.html").read_text()
     assert "The first 4 of the list are all planted." in out.replace(" \n", " ").replace("\n", " ")
 
 
 def test_learned_rules_are_the_planted_ones():
     learned = learn_rules(ml.synthetic.university(100, areas=5, rng=1))
-    weights = dict(learned.rules)
+    weights = dict(learned.clauses.rules())
     together = [
         w for rule, w in weights.items() if "publication(t1,p1) ^ publication(t1,p2)" in rule
     ]

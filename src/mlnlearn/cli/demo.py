@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import print_profile
 from mlnlearn.cli.show import console, heading, print_table, share
+from mlnlearn.files import write_atomically
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, free_variables
 
 if TYPE_CHECKING:  # loading the generators can wait until the command runs
     from mlnlearn.data.synthetic.truth import Synthetic
+    from mlnlearn.model.boosted.model import BoostedModel
 
 _STUDENTS, _AREAS, _SEED = 1000, 5, 1
 _FEWER_STUDENTS = 100  # to learn from, in seconds
@@ -64,17 +68,22 @@ class LearnedRules:
 
     Attributes
     ----------
-    rules
-        The boosted clauses with their weights.
+    clauses, trees
+        What was learned.
     scores
         AUC-PR and CLL of the learners and of the true probabilities, by name.
     """
 
-    rules: list[tuple[str, float]]
+    clauses: BoostedModel
+    trees: BoostedModel
     scores: dict[str, dict[str, float]]
 
 
-def demo() -> None:
+def demo(
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page about the learned trees here.")
+    ] = None,
+) -> None:
     """Make up a university by known rules, look into it, and learn the rules again."""
     started = time.perf_counter()
     out = console()
@@ -90,7 +99,14 @@ def demo() -> None:
         f"3. Rules learned on {_AREAS - 1} areas of {_FEWER_STUDENTS} students, tested on another"
     )
     out.print(heading(title), end="\n\n")
-    _print_learned(out, learn_rules(smaller))
+    learned = learn_rules(smaller)
+    _print_learned(out, learned)
+    if report is not None:
+        from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
+
+        title = "Who advises whom, in a university made up by known rules"
+        write_atomically(report, page(learned.trees, [smaller.databases[-1]], title=title))
+        out.print(f"\nThe trees, drawn, with curves and every prediction explained: {report}")
     out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
 
 
@@ -131,7 +147,7 @@ def learn_rules(made: Synthetic) -> LearnedRules:
         name: scores(atoms.labels, probability, metrics=("auc_pr", "cll"))
         for name, probability in predicted.items()
     }
-    return LearnedRules(clauses.rules(), found)
+    return LearnedRules(clauses, trees, found)
 
 
 def _conditions(made: Synthetic) -> Iterator[tuple[Formula, bool]]:
@@ -175,7 +191,7 @@ def _print_ranking(out: Console, ranked: list[RankedRule]) -> None:
 
 def _print_learned(out: Console, learned: LearnedRules) -> None:
     # All rules have the same head, except the first, which has no condition.
-    (head, always), *rules = learned.rules
+    (head, always), *rules = learned.clauses.rules()
     rows = [("(always)", f"{always:+.2f}")] + [
         (rule.removesuffix(f" => {head}"), f"{weight:+.2f}")
         for rule, weight in sorted(rules, key=lambda rule: -rule[1])
