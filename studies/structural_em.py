@@ -117,9 +117,6 @@ def generated(task: Task) -> tuple[Synthetic, str, str, dict[str, StructuralEM]]
         made = disjunctive(**settings, rng=0, copies=COPIES)  # type: ignore[arg-type]
         target, hidden = "s", "r"
     learners = {name: StructuralEM(base=base, mode=mode) for name, mode in MODES.items()}
-    if task.data == "disjunctive":
-        own = replace(base, recursive=("r",))
-        learners["SEM, r in its own rules"] = StructuralEM(base=own)
     return made, target, hidden, learners
 
 
