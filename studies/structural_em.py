@@ -181,8 +181,9 @@ def against(found: Scores, side: int, metric: int) -> str:
     parts = []
     for other in ("H-SEM", "CWA"):
         ours, theirs = found["SEM"][:, side, metric], found[other][:, side, metric]
-        gap = float((ours - theirs).mean())
-        parts.append(f"{other}: {gap:+.3f}, p = {paired_t_test(ours, theirs):.2g}")
+        gap, better = float((ours - theirs).mean()), int((ours > theirs).sum())
+        p = paired_t_test(ours, theirs)
+        parts.append(f"{other}: {gap:+.3f}, better {better} of {len(ours)}, p = {p:.2g}")
     return "; ".join(parts)
 
 
@@ -283,6 +284,15 @@ def sections(options: Options) -> Iterator[str]:
     yield from table_1(options)
     yield from table_2(options)
     yield from uwcse(options)
+    yield (
+        "That SEM is better with significance in every cell, as published, is not reproduced. With "
+        "ten values it is. With three values and 40% hidden SEM is better for most training sets, "
+        "but one run ends in a bad optimum and takes the significance with it; with 20% hidden, "
+        "hard EM is better here than in the paper, where it never made a hidden atom true. On the "
+        "cancer data SEM is ahead in CLL where 40% is hidden and the tests are complete; weights "
+        "of the true rules (Alch) are better than boosted trees there. On UW-CSE the hidden atoms "
+        "hardly matter: the closed world loses nothing that could be won back."
+    )
 
 
 if __name__ == "__main__":
