@@ -30,6 +30,7 @@ def test_a_page_is_written(tmp_path):
 
     def sections(options):
         seen.append((options.seeds, options.jobs))
+        assert options.out.is_dir()  # for pictures
         yield "## Table"
         yield markdown_table(["a", "b"], [["x", 1.5]])
 
