@@ -105,7 +105,6 @@ def run(
     Where the page is.
     """
     options = read_options(study, arguments)
-    options.out.mkdir(parents=True, exist_ok=True)  # sections may put pictures there
     start, busy = time.perf_counter(), time.process_time()
     try:
         parts = list(sections(options))
@@ -114,6 +113,7 @@ def run(
         sys.stderr.write(f"interrupted; finished tasks: {kept}\n")
         raise SystemExit(_INTERRUPTED) from None
     took = (time.perf_counter() - start, time.process_time() - busy)
+    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{study.name}.md"
     write_atomically(path, page(study, options, parts, took))
     sys.stderr.write(f"wrote {path}\n")

@@ -80,6 +80,7 @@ def draw_curves(
         aria_label=f"{title}: {up} against {across}",
         font_family="system-ui, sans-serif",
     )
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, f"{picture}\n")
 
 

@@ -20,6 +20,7 @@ from studies.common import (
     run_tasks,
     show_progress,
 )
+from studies.curves import draw_curves
 from studies.khot2011 import scores_of
 
 STUDY = Study("toy_table1", "Toy: table 1", "Ours and theirs.", {"trees": 20, "depth": "2|3"}, 3)
@@ -30,7 +31,6 @@ def test_a_page_is_written(tmp_path):
 
     def sections(options):
         seen.append((options.seeds, options.jobs))
-        assert options.out.is_dir()  # for pictures
         yield "## Table"
         yield markdown_table(["a", "b"], [["x", 1.5]])
 
@@ -193,3 +193,9 @@ def test_a_failure_stops_no_other_study_and_a_second_run_goes_on(toy_studies):
     assert run_studies(names, 1, out, cache) == []
     runs = {name: (out / f"{name}.txt").read_text() for name in names}
     assert runs == {"one": "x", "two": "xx", "three": "x"}
+
+
+def test_a_picture_makes_its_folder(tmp_path):
+    path = tmp_path / "new" / "curve.svg"
+    draw_curves(path, "Toy", "steps", "CLL", {"ours": [-2.0, -1.0, -0.5]})
+    assert path.read_text().startswith("<svg")
