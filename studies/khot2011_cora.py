@@ -37,6 +37,7 @@ LEARNERS = {
     "MLN-BT, apart": replace(TREES, bodies=EVIDENCE),
     "MLN-BC, apart": replace(CLAUSES, bodies=EVIDENCE),
 }
+DEAR = ("MLN-BC",)  # one seed is enough of them
 GIBBS = GibbsSettings(samples=30, burn_in=10)
 FOLDS = (0, 1, 2, 3, 4)
 PAIRS = {"all": "all pairs", "listed": "pairs listed as same or different"}
@@ -58,11 +59,12 @@ STUDY = Study(
         "Table III of Khot, Natarajan, Kersting and Shavlik (2011): one model of `sameBib`, "
         "`sameVenue`, `sameTitle` and `sameAuthor` learned from four folds; in the fifth all four "
         "are unknown and sampled together, given words and fields. A quarter of the examples takes "
-        "part in a step, drawn anew for each. Means over folds, ± the standard deviation over "
-        "folds, as published. The data list some pairs as different; all others are unlabelled and "
-        "count as different in training. In rows `apart` the rules of a target use words and "
-        "fields only, not the other targets. The paper does not say on which pairs it tests; its "
-        "figures stand beside both of ours. AUC-PR is interpolated, AP is not."
+        "part in a step, drawn anew for each. Means over folds and seeds (joint clauses: one "
+        "seed), ± the standard deviation over folds, as published. The data list some pairs as "
+        "different; all others are unlabelled and count as different in training. In rows `apart` "
+        "the rules of a target use words and fields only, not the other targets. The paper does "
+        "not say on which pairs it tests; its figures stand beside both of ours. AUC-PR is "
+        "interpolated, AP is not."
     ),
     settings={
         "steps": 20,
@@ -73,8 +75,8 @@ STUDY = Study(
         "test folds": [fold + 1 for fold in FOLDS],
         "sampling": f"{GIBBS.burn_in} sweeps, then {GIBBS.samples}; atoms one by one",
     },
-    seeds=1,
-    minutes=20,
+    seeds=5,
+    minutes=30,
 )
 NOTES = (
     "Asking joint clauses is dear: on fold 1 a rule has 17 million groundings over unknown atoms, "
@@ -143,7 +145,8 @@ def target_table(results: Mapping[str, Sequence[Mapping[str, Any]]], kind: str) 
             row = [f"{target}, {learner}"]
             texts = {}
             for metric in METRICS:
-                values = np.array([result["scores"][target][kind][metric] for result in found])
+                each = np.array([result["scores"][target][kind][metric] for result in found])
+                values = each.reshape(len(FOLDS), -1).mean(axis=1)  # over seeds
                 spread = values.std(ddof=1) if len(values) > 1 else math.nan
                 texts[metric] = mean_and_sd(float(values.mean()), float(spread))
             auc, cll = (figures[place] for figures in PUBLISHED[learner.partition(",")[0]])
@@ -159,7 +162,7 @@ def sections(options: Options) -> Iterator[str]:
         Task(learner, test, seed)
         for learner in LEARNERS
         for test in FOLDS
-        for seed in range(options.seeds)
+        for seed in range(1 if learner in DEAR else options.seeds)
     ]
     done = run_tasks(run_task, tasks, options, "cora")
     results: dict[str, list[dict[str, Any]]] = {learner: [] for learner in LEARNERS}
