@@ -152,6 +152,13 @@ def infer(
     if json:
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return
+    _print_answers(answers, query, seconds)
+    if out is not None:
+        console().print(f"written to {out}")
+
+
+def _print_answers(answers: Answers, query: str, seconds: float) -> None:
+    """Show the most probable atoms, and how all were found."""
     screen = console()
     screen.print(heading(f"{len(answers):,} atoms of {query}"))
     ranked = sorted(answers, key=lambda answer: -answer.probability)[:_SHOWN]
@@ -169,8 +176,6 @@ def infer(
     used = Counter(component.method for component in answers.components)
     parts = ", ".join(f"{count:,} by {name}" for name, count in used.most_common())
     screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
-    if out is not None:
-        screen.print(f"written to {out}")
 
 
 def _from_boosted(
