@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 
 
@@ -45,17 +45,8 @@ class Stack:
     """
 
     def __init__(self, databases: Sequence[Database]) -> None:
-        if not databases:
-            raise InputError("give at least one database")
         self.databases = tuple(databases)
-        self.schema = databases[0].schema
-        for database in databases[1:]:
-            if database.schema.predicates != self.schema.predicates:
-                raise InputError(
-                    f"{database.name or 'a database'} has other predicates than "
-                    f"{databases[0].name or 'the first database'}",
-                    hint="read all databases with one schema",
-                )
+        self.schema = common_schema(databases)
         self.vocabularies: dict[str, Vocabulary] = {}
         self._codes: dict[str, list[Codes]] = {}
         for kind in self.schema.types:

@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
+from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.sampling import pack
-from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 
 _SHOWN = 3
@@ -110,16 +110,7 @@ def profile(databases: Sequence[Database]) -> Profile:
     >>> found.warnings
     ('rich has no true atom',)
     """
-    if not databases:
-        raise InputError("give at least one database")
-    schema = databases[0].schema
-    for database in databases[1:]:
-        if database.schema.predicates != schema.predicates:
-            raise InputError(
-                f"{database.name or 'a database'} has other predicates than "
-                f"{databases[0].name or 'the first database'}",
-                hint="look at them one at a time",
-            )
+    schema = common_schema(databases)
     present = [p for p in schema.predicates if any(db.count(p.name) for db in databases)]
     identity = _holding(_is_identity, present, databases)
     rest = [predicate for predicate in present if predicate.name not in identity]

@@ -24,10 +24,9 @@ from mlnlearn.infer.exact import exact
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import Codes, Network
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.objective import Floats, GaussianPrior, Penalised
-from mlnlearn.weights.optimize import maximise
+from mlnlearn.weights.objective import Floats, GaussianPrior
 from mlnlearn.weights.pseudolikelihood import AtomTerm
-from mlnlearn.weights.result import LearnedWeights
+from mlnlearn.weights.result import LearnedWeights, best_weights
 from mlnlearn.weights.stochastic import Optimizer, climb
 
 Expectations = Literal["auto", "exact", "mcsat"]
@@ -142,30 +141,13 @@ def learn_conditional(
     start = np.array([rule.weight or 0.0 for rule in full.soft])
     weighted = full.with_weights(start)
     data = tuple(grounded(weighted, database, query) for database in databases)
-    locked = np.array([rule.locked for rule in full.soft], bool)
-    prior = GaussianPrior(sigma)
     likelihood = ConditionalLikelihood(data)
     if expectations != "mcsat":
         try:
-            optimum = maximise(
-                Penalised(likelihood, prior),
-                start,
-                l1=l1,
-                locked=locked,
-                max_iterations=max_iterations,
-            )
+            return best_weights(full, likelihood, sigma=sigma, l1=l1, max_iterations=max_iterations)
         except TooHardError:
             if expectations == "exact":
                 raise
-        else:
-            weights = optimum.weights
-            return LearnedWeights(
-                full.with_weights(weights),
-                optimum.value,
-                likelihood(weights)[0],
-                optimum.iterations,
-                optimum.converged,
-            )
     if l1:
         raise InputError(
             "an L1 penalty needs exact expectations, which these networks do not allow"
@@ -174,8 +156,8 @@ def learn_conditional(
         [part.network for part in data],
         sum((part.network.counts(part.world) for part in data), np.zeros(len(start))),
         start,
-        prior=prior,
-        locked=locked,
+        prior=GaussianPrior(sigma),
+        locked=np.array([rule.locked for rule in full.soft], bool),
         optimizer=optimizer,
         samples=samples,
         max_iterations=min(max_iterations, 100),

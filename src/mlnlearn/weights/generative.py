@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.objective import GaussianPrior, Penalised
-from mlnlearn.weights.optimize import maximise
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
-from mlnlearn.weights.result import LearnedWeights
+from mlnlearn.weights.result import LearnedWeights, best_weights
 
 
 def learn_pseudolikelihood(
@@ -69,19 +65,4 @@ def learn_pseudolikelihood(
         predicates,
         tuple(rule.formula for rule in full.hard),
     )
-    start = np.array([rule.weight or 0.0 for rule in full.soft])
-    locked = np.array([rule.locked for rule in full.soft], bool)
-    optimum = maximise(
-        Penalised(likelihood, GaussianPrior(sigma)),
-        start,
-        l1=l1,
-        locked=locked,
-        max_iterations=max_iterations,
-    )
-    return LearnedWeights(
-        full.with_weights(optimum.weights),
-        optimum.value,
-        likelihood(optimum.weights)[0],
-        optimum.iterations,
-        optimum.converged,
-    )
+    return best_weights(full, likelihood, sigma=sigma, l1=l1, max_iterations=max_iterations)

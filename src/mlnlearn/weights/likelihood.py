@@ -26,9 +26,7 @@ from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.objective import GaussianPrior, Penalised
-from mlnlearn.weights.optimize import maximise
-from mlnlearn.weights.result import LearnedWeights
+from mlnlearn.weights.result import LearnedWeights, best_weights
 
 Floats = NDArray[np.float64]
 
@@ -209,20 +207,8 @@ def learn_likelihood(
         constants_by_type(engine.stack.databases)
     )
     likelihood = likelihood_of(full, engine, max_axes=max_axes)
-    optimum = maximise(
-        Penalised(likelihood, GaussianPrior(sigma)),
-        np.array([rule.weight or 0.0 for rule in full.soft]),
-        l1=l1,
-        locked=np.array([rule.locked for rule in full.soft], bool),
-        tolerance=1e-12,
-        max_iterations=max_iterations,
-    )
-    return LearnedWeights(
-        full.with_weights(optimum.weights),
-        optimum.value,
-        likelihood(optimum.weights)[0],
-        optimum.iterations,
-        optimum.converged,
+    return best_weights(
+        full, likelihood, sigma=sigma, l1=l1, tolerance=1e-12, max_iterations=max_iterations
     )
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
-from mlnlearn.errors import CountOverflowError, InputError
+from mlnlearn.errors import CountOverflowError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.kernels import KEY_PLACES, WIDTH, fill_hash
 
@@ -122,17 +123,8 @@ class World:
     """
 
     def __init__(self, databases: Sequence[Database]) -> None:
-        if not databases:
-            raise InputError("give at least one database")
         self.databases = tuple(databases)
-        self.schema = databases[0].schema
-        for database in databases[1:]:
-            if database.schema.predicates != self.schema.predicates:
-                raise InputError(
-                    f"{database.name or 'a database'} has other predicates than "
-                    f"{databases[0].name or 'the first database'}",
-                    hint="read all databases with one schema",
-                )
+        self.schema = common_schema(databases)
         self.offsets: Mapping[str, Ints] = {
             kind: np.cumsum([0] + [database.size(kind) for database in databases])
             for kind in self.schema.types
