@@ -76,6 +76,15 @@ def compress_blocks(
     return Blocks(csr_array(values), new_starts, chosen, size)
 
 
+def require_one_value(stack: Stack, predicate: Predicate, exclusive: tuple[int, ...]) -> None:
+    """Refuse data in which a block does not have exactly one true value."""
+    database, columns, lengths = _all_atoms(stack, predicate, exclusive)
+    starts = np.cumsum(lengths) - lengths
+    true = _true_atoms(stack, predicate, database, columns)
+    found = np.add.reduceat(true, starts) if len(starts) else np.empty(0, np.int64)
+    _refuse_other_than_one(stack, predicate, database, columns, starts, found)
+
+
 def _all_atoms(
     stack: Stack, predicate: Predicate, exclusive: tuple[int, ...]
 ) -> tuple[Codes, list[Codes], Ints]:

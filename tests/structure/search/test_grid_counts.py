@@ -18,7 +18,7 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.search.engine_model import EngineScorer
 from mlnlearn.structure.search.grid import Grid
-from mlnlearn.structure.search.grid_model import GridScorer
+from mlnlearn.structure.search.grid_scorer import GridScorer
 from mlnlearn.structure.search.keys import canonical_key
 from mlnlearn.structure.search.model import Background, unit_clauses
 from mlnlearn.structure.search.patterns import encode
@@ -209,13 +209,12 @@ def test_arrays_beyond_the_limit_are_refused():
         grid.violations(long)
 
 
-def test_unknown_atoms_are_refused_and_functional_schemas_go_to_the_engine():
+def test_unknown_atoms_are_refused_and_large_domains_go_to_the_engine(monkeypatch):
     schema = Schema.of("age(t,n)")
-    databases = [Database.from_facts(schema, {"age": [("A", "1")]})]
+    databases = [Database.from_facts(schema, {"age": [("A", "1"), ("B", "2")]})]
     assert isinstance(scorer(databases, Background.of(databases, None), 1.0), GridScorer)
-    marked = Schema.of("age(t,n!)")
-    exclusive = [Database.from_facts(marked, {"age": [("A", "1")]})]
-    assert isinstance(scorer(exclusive, Background.of(exclusive, None), 1.0), EngineScorer)
+    monkeypatch.setattr("mlnlearn.structure.search.scoring.MOST_CELLS", 3)
+    assert isinstance(scorer(databases, Background.of(databases, None), 1.0), EngineScorer)
     unknown = [Database.from_facts(schema, {}, unknown={"age": [("A", "1")]})]
     with pytest.raises(InputError, match="unknown"):
         scorer(unknown, Background.of(unknown, None), 1.0)

@@ -13,7 +13,7 @@ from mlnlearn.logic.atoms import Literal
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.search.grid import Grid
-from mlnlearn.structure.search.grid_model import GridScorer
+from mlnlearn.structure.search.grid_scorer import GridScorer
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.meanfield import Coupling, joint_score, together
 from mlnlearn.structure.search.model import Background

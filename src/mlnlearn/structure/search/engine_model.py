@@ -1,4 +1,4 @@
-"""Scores and networks by the counting engine: for domains too large for a grid, and for ``!``."""
+"""Scores and networks by the counting engine: for domains too large for a grid."""
 
 from __future__ import annotations
 

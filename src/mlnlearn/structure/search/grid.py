@@ -24,6 +24,7 @@ from mlnlearn.logic.formulas import Formula
 from mlnlearn.structure.search.contract import Factor, Floats, contract
 from mlnlearn.structure.search.model import repeated_places
 from mlnlearn.structure.search.patterns import Case, Signed, cases, is_tautology
+from mlnlearn.weights.blocks import require_one_value
 
 MOST_CELLS = 1 << 24
 """Cells of the largest array that may be built."""
@@ -87,6 +88,10 @@ class Grid:
         for formula in hard:
             self._decide(formula)
 
+    def exclusive(self, predicate: str) -> tuple[int, ...]:
+        """Return the places of which exactly one value holds for each choice of the others."""
+        return tuple(self.stack.schema.functional.get(predicate, ()))
+
     @staticmethod
     def cells_of(engine: Engine) -> int:
         """Return how many cells the largest predicate takes."""
@@ -103,6 +108,9 @@ class Grid:
 
     def _add(self, predicate: Predicate) -> None:
         """Lay out the truth values of a predicate, and the weight of each cell."""
+        exclusive = self.exclusive(predicate.name)
+        if exclusive:
+            require_one_value(self.stack, predicate, exclusive)
         truth, inside = np.zeros(self.shape(predicate)), np.zeros(self.shape(predicate))
         scale = np.zeros(len(self.stack))
         for number, database in enumerate(self.stack.databases):
@@ -111,7 +119,8 @@ class Grid:
                 truth[(number, *facts)] = 1.0
             sizes = [database.size(kind) for kind in predicate.types]
             inside[number, ...][tuple(slice(size) for size in sizes)] = 1.0
-            scale[number] = 1.0 / max(math.prod(sizes), 1)
+            chances = math.prod(n for place, n in enumerate(sizes) if place not in exclusive)
+            scale[number] = 1.0 / max(chances, 1)
         by_database = scale.reshape(-1, *(1 for _ in predicate.types))
         self._false[predicate.name, True] = inside - truth
         self._false[predicate.name, False] = truth
@@ -120,8 +129,16 @@ class Grid:
 
     def _decide(self, formula: Formula) -> None:
         for predicate in self.stack.schema.predicates:
-            flips = self.formula_flips(formula, predicate)
-            free = (flips.values == 0.0).astype(np.float64)
+            flips = self.formula_flips(formula, predicate).values
+            exclusive = self.exclusive(predicate.name)
+            # the formula holds in the data: an atom it depends on is decided, and of a block
+            # only the values that are as good as the true one are possible
+            needed = np.zeros(())
+            if exclusive:
+                axes = tuple(place + 1 for place in exclusive)
+                truth = self._false[predicate.name, False]
+                needed = (flips * truth).sum(axis=axes, keepdims=True)
+            free = (flips == needed).astype(np.float64)
             self.true[predicate.name] = self.true[predicate.name] * free
             self.total[predicate.name] = self.total[predicate.name] * free
 
@@ -139,6 +156,28 @@ class Grid:
             (predicate, False): probability,
         }
         return soft
+
+    def probability(self, predicate: str, odds: Floats) -> Floats:
+        """Return the probability of each atom from its log-odds, or within its block; 0 outside."""
+        inside = self.total[predicate] > 0.0
+        exclusive = self.exclusive(predicate)
+        if not exclusive:
+            return np.where(inside, 0.5 * (1.0 + np.tanh(0.5 * odds)), 0.0)
+        axes = tuple(place + 1 for place in exclusive)
+        # what is infinite for all values of a block tells none of them apart
+        scores = np.where(inside, np.clip(odds, -1e300, 1e300), -np.inf)
+        highest = scores.max(axis=axes, keepdims=True)
+        raised = np.exp(scores - np.where(np.isinf(highest), 0.0, highest))
+        result: Floats = raised / np.maximum(raised.sum(axis=axes, keepdims=True), 1e-300)
+        return result
+
+    def log_score(self, predicate: str, probability: Floats) -> float:
+        """Return the weighted log-probability of the atoms' truth values."""
+        true, total = self.true[predicate], self.total[predicate]
+        found = float((true * np.log(probability)).sum())
+        if not self.exclusive(predicate):
+            found += float(((total - true) * np.log1p(-probability)).sum())
+        return found
 
     @staticmethod
     def spread(flips: GridFlips, arity: int) -> Floats:
@@ -189,7 +228,10 @@ class Grid:
         """Return the flip counts of a clause for all atoms of a predicate."""
         if is_tautology(literals):
             return GridFlips((), np.zeros(len(self.stack)))
-        parts = [(case, self._count(case)) for case in cases(literals, predicate)]
+        parts = [
+            (case, self._count(case))
+            for case in cases(literals, predicate, self.exclusive(predicate))
+        ]
         places = tuple(sorted({place for case, _ in parts for place in _depends(case)}))
         if len(parts) == 1:
             case, counted = parts[0]
@@ -221,7 +263,7 @@ class Grid:
 
     def formula_flips(self, formula: Formula, predicate: Predicate) -> GridFlips:
         """Return the flip counts of any formula, from the engine."""
-        flips = flip_counts(self.engine, formula, predicate)
+        flips = flip_counts(self.engine, formula, predicate, self.exclusive(predicate.name))
         values = np.zeros(self.shape(predicate))
         for number, database in enumerate(self.stack.databases):
             sizes = [database.size(kind) for kind in predicate.types]

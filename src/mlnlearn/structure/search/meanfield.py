@@ -70,8 +70,7 @@ def together(
     >>> found.round(1).tolist()
     [[[0.5, 0.5]]]
     """  # noqa: E501 - a clause is one line
-    inside = grid.total[predicate] > 0.0
-    belief: Floats = np.where(inside, _probability(start), 0.0)
+    belief = grid.probability(predicate, start)
     for step in range(_STEPS):
         believed = grid.believing(predicate, belief)
         odds = given
@@ -79,7 +78,7 @@ def together(
             flips = believed.flips(coupling.literals, predicate)
             by_database = coupling.weights.reshape(-1, *(1 for _ in given.shape[1:]))
             odds = odds + by_database * grid.spread(flips, len(given.shape) - 1)
-        new = np.where(inside, _probability(odds), 0.0)
+        new = grid.probability(predicate, odds)
         change = float(np.abs(new - belief).max(initial=0.0))
         # steps get smaller: atoms that exclude each other would else go up and down together
         belief = belief + 2.0 / (step + 3.0) * (new - belief)
@@ -93,15 +92,9 @@ def joint_score(grid: Grid, predicate: str, given: Floats, couplings: Sequence[C
 
     Parameters are those of `together`; the atoms have the weights that the grid gives them.
     """
-    true, total = grid.true[predicate], grid.total[predicate]
     found = []
     for start in (given, np.full_like(given, np.inf)):
         belief = together(grid, predicate, given, couplings, start)
         sure = np.clip(belief, _MARGIN, 1.0 - _MARGIN)
-        found.append(float((true * np.log(sure) + (total - true) * np.log1p(-sure)).sum()))
+        found.append(grid.log_score(predicate, sure))
     return min(found)
-
-
-def _probability(odds: Floats) -> Floats:
-    result: Floats = 0.5 * (1.0 + np.tanh(0.5 * odds))
-    return result

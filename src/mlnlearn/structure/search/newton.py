@@ -1,9 +1,10 @@
-"""Newton's method for pseudo-likelihoods of few weights over distinct rows."""
+"""Newton's method for pseudo-likelihoods of few weights, each predicate a part of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,41 +13,21 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A predicate's atoms, grouped by their flip counts.
+class Part(Protocol):
+    """A predicate's share of a pseudo-log-likelihood."""
 
-    Attributes
-    ----------
-    features
-        Numbers of the formulas that the predicate is in.
-    counts
-        Flip counts, one row a group of atoms, one column a feature.
-    true, total
-        Weight of the true atoms and of all atoms in each group.
-    """
-
-    features: NDArray[np.int64]
-    counts: Floats
-    true: Floats
-    total: Floats
+    @property
+    def features(self) -> NDArray[np.int64]:
+        """Numbers of the formulas that the predicate is in."""
+        ...
 
     def likelihood(self, weights: Floats) -> float:
-        """Return the rows' share of the pseudo-log-likelihood."""
-        odds = self.counts @ weights[self.features]
-        return float(self.true @ odds - self.total @ np.logaddexp(0.0, odds))
+        """Return the share, at some weights."""
+        ...
 
     def derivatives(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient and the negated Hessian, over the rows' own features."""
-        probability = self.probability(weights)
-        spread = self.total * probability * (1.0 - probability)
-        gradient = self.counts.T @ (self.true - self.total * probability)
-        return gradient, self.counts.T @ (spread[:, None] * self.counts)
-
-    def probability(self, weights: Floats) -> Floats:
-        """Return the conditional probability of the atoms in each group."""
-        result: Floats = 0.5 * (1.0 + np.tanh(0.5 * (self.counts @ weights[self.features])))
-        return result
+        """Return the gradient and the negated Hessian, over the part's own features."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +43,13 @@ class Curvature:
         return float(part @ cho_solve(self.factor, part)) if len(part) else 0.0
 
 
-def likelihood(terms: Collection[Rows], weights: Floats) -> float:
+def likelihood(parts: Collection[Part], weights: Floats) -> float:
     """Return the pseudo-log-likelihood of all predicates, without the prior."""
-    return sum(term.likelihood(weights) for term in terms)
+    return sum(part.likelihood(weights) for part in parts)
 
 
 def fit(
-    terms: Collection[Rows],
+    parts: Collection[Part],
     start: Floats,
     locked: NDArray[np.bool_],
     precision: float,
@@ -80,8 +61,8 @@ def fit(
 
     Parameters
     ----------
-    terms
-        The rows of each predicate.
+    parts
+        The share of each predicate.
     start
         Weights to start from; locked ones keep their value.
     locked
@@ -95,15 +76,16 @@ def fit(
 
     Examples
     --------
+    >>> from mlnlearn.structure.search.rows import Rows
     >>> rows = Rows(np.array([0]), np.ones((1, 1)), np.array([0.25]), np.array([1.0]))
     >>> fit([rows], np.zeros(1), np.zeros(1, bool), 1e-9).round(4).tolist()  # log odds of 1 in 4
     [-1.0986]
     """
     weights = start.copy()
     free = np.flatnonzero(~locked)
-    objective = _objective(terms, weights, precision)
+    objective = _objective(parts, weights, precision)
     for _ in range(max_steps):
-        gradient, hessian = _derivatives(terms, weights, precision)
+        gradient, hessian = _derivatives(parts, weights, precision)
         step = np.zeros_like(weights)
         step[free] = cho_solve(_factored(hessian[np.ix_(free, free)]), gradient[free])
         promise = float(gradient @ step)
@@ -111,7 +93,7 @@ def fit(
             break
         size = 1.0
         while size > 1e-9:
-            trial = _objective(terms, weights + size * step, precision)
+            trial = _objective(parts, weights + size * step, precision)
             if trial >= objective + 1e-4 * size * promise:
                 break
             size *= 0.5
@@ -122,27 +104,27 @@ def fit(
 
 
 def curvature(
-    terms: Collection[Rows], weights: Floats, locked: NDArray[np.bool_], precision: float
+    parts: Collection[Part], weights: Floats, locked: NDArray[np.bool_], precision: float
 ) -> Curvature:
     """Return the curvature of the objective at some weights."""
     free = np.flatnonzero(~locked)
-    _, hessian = _derivatives(terms, weights, precision)
+    _, hessian = _derivatives(parts, weights, precision)
     return Curvature(free, _factored(hessian[np.ix_(free, free)]))
 
 
-def _objective(terms: Collection[Rows], weights: Floats, precision: float) -> float:
-    return likelihood(terms, weights) - 0.5 * precision * float(weights @ weights)
+def _objective(parts: Collection[Part], weights: Floats, precision: float) -> float:
+    return likelihood(parts, weights) - 0.5 * precision * float(weights @ weights)
 
 
 def _derivatives(
-    terms: Collection[Rows], weights: Floats, precision: float
+    parts: Collection[Part], weights: Floats, precision: float
 ) -> tuple[Floats, Floats]:
     gradient = -precision * weights
     hessian = precision * np.eye(len(weights))
-    for term in terms:
-        slope, bend = term.derivatives(weights)
-        gradient[term.features] += slope
-        hessian[np.ix_(term.features, term.features)] += bend
+    for part in parts:
+        slope, bend = part.derivatives(weights)
+        gradient[part.features] += slope
+        hessian[np.ix_(part.features, part.features)] += bend
     return gradient, hessian
 
 

@@ -2,40 +2,138 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mlnlearn.structure.search.newton import Floats, Rows
+from mlnlearn.structure.search.newton import Floats
 
 Numbers = NDArray[np.int64]
+Test = Callable[[Floats], tuple[float, float, Floats]]
+"""From a new feature's counts on all cells: slope and curvature in its weight, and coupling."""
 
 # a table of this many flags costs less than sorting
 _BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """A predicate's rows, and the row of each live cell."""
+class Cells:
+    """A predicate's ground atoms that take part: cells of a grid, numbered.
 
+    Attributes
+    ----------
+    true, total
+        The weight of each cell: where its atom is true (else 0), and in any case.
+    database
+        The number of its database.
+    """
+
+    true: Floats
+    total: Floats
+    database: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A predicate's atoms, grouped by their flip counts; a `Part` of a pseudo-likelihood.
+
+    Attributes
+    ----------
+    features
+        Numbers of the formulas that the predicate is in.
+    counts
+        Flip counts, one row a group of atoms, one column a feature.
+    true, total
+        Weight of the true atoms and of all atoms in each group.
+    """
+
+    features: Numbers
+    counts: Floats
+    true: Floats
+    total: Floats
+
+    def likelihood(self, weights: Floats) -> float:
+        """Return the rows' share of the pseudo-log-likelihood."""
+        odds = self.counts @ weights[self.features]
+        return float(self.true @ odds - self.total @ np.logaddexp(0.0, odds))
+
+    def derivatives(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the negated Hessian, over the rows' own features."""
+        probability = self.probability(weights)
+        spread = self.total * probability * (1.0 - probability)
+        gradient = self.counts.T @ (self.true - self.total * probability)
+        return gradient, self.counts.T @ (spread[:, None] * self.counts)
+
+    def probability(self, weights: Floats) -> Floats:
+        """Return the conditional probability of the atoms in each group."""
+        result: Floats = 0.5 * (1.0 + np.tanh(0.5 * (self.counts @ weights[self.features])))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A predicate's cells, their rows, and the row of each cell."""
+
+    cells: Cells
     rows: Rows
     row_of: Numbers
 
+    @classmethod
+    def of(cls, cells: Cells) -> Term:
+        """Return the term with no features: all cells are alike."""
+        sums = np.array([cells.true.sum()]), np.array([cells.total.sum()])
+        whole = Rows(np.empty(0, np.int64), np.empty((1, 0)), *sums)
+        return cls(cells, whole, np.zeros(len(cells.true), np.int64))
 
-def reweighted(term: Term, weights: tuple[Floats, Floats], chosen: NDArray[np.bool_]) -> Rows:
-    """Return a term's rows with the weight of some cells only."""
-    rows, number = term.row_of[chosen], len(term.rows.counts)
-    true, total = (_sums(rows, part[chosen], number) for part in weights)
-    return Rows(term.rows.features, term.rows.counts, true, total)
+    def seen(self, chosen: NDArray[np.bool_]) -> Rows:
+        """Return the rows with the weight of some cells only."""
+        rows, number = self.row_of[chosen], len(self.rows.counts)
+        true, total = (
+            sums(rows, part[chosen], number) for part in (self.cells.true, self.cells.total)
+        )
+        return replace(self.rows, true=true, total=total)
+
+    def split(self, number: int, values: Floats) -> Term:
+        """Split the rows by the flip counts of one more feature."""
+        counts, row_of = split_rows(self.rows.counts, self.row_of, values)
+        true, total = (
+            sums(row_of, part, len(counts)) for part in (self.cells.true, self.cells.total)
+        )
+        rows = Rows(np.append(self.rows.features, number), counts, true, total)
+        return Term(self.cells, rows, row_of)
+
+    def only(self, place: Numbers) -> Term:
+        """Return the term with its features renumbered, those without a new number dropped."""
+        features, counts = renumbered(self.rows.features, self.rows.counts, place)
+        return replace(self, rows=replace(self.rows, features=features, counts=counts))
+
+    def test(self, weights: Floats) -> Test:
+        """Return the score test for new features at some weights."""
+        probability = self.rows.probability(weights)
+        spread = probability * (1.0 - probability)
+        cells, row_of, counts = self.cells, self.row_of, self.rows.counts
+
+        def tested(values: Floats) -> tuple[float, float, Floats]:
+            slope, bend, by_row = _row_sums(values, cells.true, cells.total, row_of, probability)
+            return slope, bend, counts.T @ (spread * by_row)
+
+        return tested
 
 
-def split(term: Term, number: int, values: Floats, true: Floats, total: Floats) -> Term:
-    """Split a predicate's rows by the flip counts of one more feature."""
+def renumbered(features: Numbers, counts: Floats, place: Numbers) -> tuple[Numbers, Floats]:
+    """Return new numbers and counts of those features that have a new number, not -1."""
+    stay = place[features] >= 0
+    return place[features[stay]], counts[:, stay]
+
+
+def split_rows(counts: Floats, row_of: Numbers, values: Floats) -> tuple[Floats, Numbers]:
+    """Split rows by one more column: return their counts, and the new row of each cell."""
     distinct, rank = _ranked(values)
-    old = len(term.rows.counts)
-    keys = term.row_of * len(distinct) + rank
+    old = len(counts)
+    keys = row_of * len(distinct) + rank
     if old * len(distinct) <= max(4 * len(keys), _BLOCK):
         present = np.zeros(old * len(distinct), bool)
         present[keys] = True
@@ -46,16 +144,11 @@ def split(term: Term, number: int, values: Floats, true: Floats, total: Floats) 
         found, row_of = np.unique(keys, return_inverse=True)
         row_of = row_of.reshape(-1)
     before, value = np.divmod(found, max(len(distinct), 1))
-    rows = Rows(
-        np.append(term.rows.features, number),
-        np.column_stack([term.rows.counts[before], distinct[value]]),
-        _sums(row_of, true, len(found)),
-        _sums(row_of, total, len(found)),
-    )
-    return Term(rows, row_of)
+    return np.column_stack([counts[before], distinct[value]]), row_of
 
 
-def _sums(rows: Numbers, weights: Floats, number: int) -> Floats:
+def sums(rows: Numbers, weights: Floats, number: int) -> Floats:
+    """Add up weights by row."""
     return np.bincount(rows, weights, number).astype(np.float64)
 
 
@@ -75,10 +168,10 @@ def _ranked(values: Floats) -> tuple[Floats, Numbers]:
 
 
 @njit(cache=True)
-def row_sums(values, true, total, row_of, probability):  # type: ignore[no-untyped-def]
+def _row_sums(values, true, total, row_of, probability):  # type: ignore[no-untyped-def]
     """Return slope and curvature in a new weight, and its counts summed by row."""
     slope, bend = 0.0, 0.0
-    sums = np.zeros(len(probability))
+    by_row = np.zeros(len(probability))
     for cell in range(len(values)):
         value = values[cell]
         if value != 0.0:
@@ -86,5 +179,5 @@ def row_sums(values, true, total, row_of, probability):  # type: ignore[no-untyp
             chance = probability[row]
             slope += value * (true[cell] - total[cell] * chance)
             bend += value * value * total[cell] * chance * (1.0 - chance)
-            sums[row] += total[cell] * value
-    return slope, bend, sums
+            by_row[row] += total[cell] * value
+    return slope, bend, by_row

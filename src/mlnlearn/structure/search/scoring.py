@@ -9,7 +9,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.structure.search.engine_model import EngineScorer
 from mlnlearn.structure.search.grid import MOST_CELLS, Grid
-from mlnlearn.structure.search.grid_model import GridScorer
+from mlnlearn.structure.search.grid_scorer import GridScorer
 from mlnlearn.structure.search.model import Background, Scorer
 
 
@@ -42,6 +42,6 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
                 hint="take them as false with Database.closed()",
             )
     engine = MemoryEngine(databases)
-    if not background.schema.functional and Grid.cells_of(engine) <= MOST_CELLS:
+    if Grid.cells_of(engine) <= MOST_CELLS:
         return GridScorer(engine, background, sigma)
     return EngineScorer(engine, background, sigma)
