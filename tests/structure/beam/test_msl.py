@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.structure import planted, recovered
 from mlnlearn.data.catalog import VARIABLE
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Literal, Predicate
@@ -18,11 +17,12 @@ from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.beam.moves import Language, is_connected
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
 from studies.gslp_data import plain_folds
+from studies.planted_clauses import SHAPES, planted, recovered
 
 SMOKES = Predicate("smokes", ("t",))
 FRIENDS = Predicate("friends", ("t", "t"))
 LANGUAGE = Language((SMOKES, FRIENDS), max_literals=3, max_variables=3)
-SMALL = MSL(max_literals=3, max_variables=3, held_out=True, penalty=0.001)
+SMALL = MSL(max_literals=3, max_variables=3)
 
 
 class Stopped(Exception):
@@ -31,7 +31,7 @@ class Stopped(Exception):
 
 @pytest.fixture(scope="module")
 def example():
-    return planted(np.random.default_rng(2), (20, 25, 30))[1]
+    return planted(np.random.default_rng(2), SHAPES[2], (20, 25, 30))[1]
 
 
 def test_neighbours_are_one_change_away():
@@ -47,9 +47,15 @@ def test_neighbours_are_one_change_away():
     assert lengths == [1, 2, 3]
 
 
+def test_two_denied_literals_are_one_step_from_the_start():
+    """Relations that exclude each other gain by no other clause of two literals."""
+    found = {key for unit in LANGUAGE.units for key in LANGUAGE.neighbours(unit)}
+    denied = clause(~Literal(SMOKES("x")), ~Literal(FRIENDS("x", "y")))
+    assert LANGUAGE.key(denied) in found
+
+
 def test_adding_literals_reaches_every_clause():
     level, reached = set(LANGUAGE.units), set()
-    level |= {k for unit in LANGUAGE.units for k in LANGUAGE.neighbours(unit) if len(k) == 1}
     for _ in range(2):
         level = {longer for key in level for longer in LANGUAGE.longer(key)}
         reached |= {LANGUAGE.clause(key) for key in level}
@@ -74,8 +80,8 @@ def test_keys_and_connection():
 @pytest.mark.parametrize("strategy", ["beam", "shortest"])
 def test_planted_clauses_are_found(strategy):
     hits = []
-    for seed in range(4):
-        chosen, databases = planted(np.random.default_rng(seed), (50, 60, 70))
+    for seed, shape in enumerate(SHAPES[:4]):
+        chosen, databases = planted(np.random.default_rng(seed), shape, (50, 60, 70))
         hits.append(recovered(replace(SMALL, strategy=strategy).fit(databases).mln, chosen))
     assert sum(hits) >= 3
 
@@ -100,7 +106,7 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, strategy):
 
 
 def test_each_added_clause_is_worth_its_literals(example):
-    dear = replace(SMALL, held_out=False, penalty=0.05, max_rounds=3).fit(example)
+    dear = replace(SMALL, held_out=False, joint=False, penalty=0.05, max_rounds=3).fit(example)
     units = replace(SMALL, max_rounds=0).fit(example)
     assert units.likelihood < dear.likelihood
     literals = sum(len(as_clause(rule.formula)) - 1 for rule in dear.mln.rules)
@@ -129,5 +135,6 @@ def test_the_smallest_fold_of_uw_cse():
         pytest.skip(f"{VARIABLE} does not name a folder with benchmark data")
     folds = plain_folds("uwcse_lsl")
     fold = min(folds, key=lambda f: sum(f.count(p.name) for p in f.schema.predicates))
-    learned = MSL(max_literals=4, max_variables=3).fit([fold])
+    as_published = MSL(max_literals=4, max_variables=3, penalty=0.01, held_out=False, joint=False)
+    learned = as_published.fit([fold])
     assert learned.likelihood > -0.153

@@ -1,4 +1,4 @@
-"""Growing candidate clauses along paths of the reduced graph (section 3.3)."""
+"""Growing candidate clauses along paths and loops of the graph (section 3.3)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.links import Edge
-from mlnlearn.structure.predicate_graph.paths import Drafting, as_clause
+from mlnlearn.structure.predicate_graph.loops import is_plain
+from mlnlearn.structure.predicate_graph.paths import Drafting, Pairs, as_clause
 from mlnlearn.structure.search.clauses import predicates_in
-from mlnlearn.structure.search.keys import ClauseKey, canonical_key
+from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
 
 # Moves of a path, sorted: whether the edge closes a cycle, and its number.
 Path = tuple[tuple[bool, int], ...]
@@ -30,16 +31,35 @@ class Measured:
         Its weight in the network of the unit clauses and itself.
     gain
         How much that network's likelihood is above that of the unit clauses, less the penalty.
+    held_out
+        The same for databases left out of the fit; None where that is not asked.
     """
 
     clause: Clause
     weight: float
     gain: float
+    held_out: float | None = None
 
     @property
     def measure(self) -> float:
         """The measure by which clauses are compared: absolute weight times gain."""
         return abs(self.weight) * self.gain
+
+    @property
+    def identity(self) -> tuple[float, ...]:
+        """Numbers in which clauses of a length agree that are the same feature on the data.
+
+        Where a relation is symmetric, say, a clause is as good with its arguments swapped.
+        """
+        return (round(self.weight, 8), round(self.gain, 8))
+
+    def improves(self, shorter: Measured) -> bool:
+        """Tell whether the measure is higher, and what is gained beyond the data of the fit too."""
+        if self.measure <= shorter.measure:
+            return False
+        if self.held_out is None or shorter.held_out is None:
+            return True
+        return self.held_out > shorter.held_out
 
 
 # Scores a batch of clauses; those that cannot be counted are left out.
@@ -68,48 +88,67 @@ class Limits:
     beam: int | None
 
 
-def grow(graph: PredicateGraph, measure: Measure, limits: Limits) -> list[Measured]:
-    """Return the candidate clauses: those that no longer path improves upon.
+def grow(
+    graph: PredicateGraph, loops: Sequence[ClauseKey], measure: Measure, limits: Limits
+) -> list[Measured]:
+    """Return the candidate clauses: edges, and whatever improves upon what it was extended from.
 
-    Every edge of the graph is a path. A path is extended by an edge at one of its nodes; the longer
-    clause is kept where its measure is above that of the shorter one. A clause that several paths
-    lead to is built once, and must be better than each of them, and than each measured clause that
-    it contains.
+    Every edge of the reduced graph is a path. A path is extended by an edge at one of its nodes;
+    the longer clause is kept where it improves upon each path that leads to it in this way.
+
+    Loops join when paths have as many links, and are extended in the same way, though at any
+    literal. Two literals that share two variables are the shortest loops; these are extended even
+    where the edge was dropped: what it says may hold only under a condition.
+
+    Parameters
+    ----------
+    graph
+        The reduced graph.
+    loops
+        Clauses to start from, beside the edges.
+    measure
+        Scores clauses.
+    limits
+        Which clauses may be built.
     """
     growing = _Growing(graph, limits)
-    level = growing.edge_paths
+    waiting: dict[int, list[ClauseKey]] = {}
+    for key in loops:
+        waiting.setdefault(len(key), []).append(key)
+    level: dict[ClauseKey, Path | None] = dict(growing.edge_paths)
+    level |= {key: None for key in waiting.pop(2, ()) if key not in level}
     found = measure([growing.clause(key) for key in level], "measuring clauses of one link")
     measured = {key: found[growing.clause(key)] for key in level if growing.clause(key) in found}
     level = {key: path for key, path in level.items() if key in measured}
-    candidates: list[Measured] = []
+    candidates = [measured[key] for key, path in level.items() if path is not None]
     links = 1
-    while level:
+    while level or waiting:
         links += 1
         paths, parents = growing.longer(level)
+        for key in waiting.pop(links, ()):
+            paths.setdefault(key, None)
+            parents[key] = []
         fresh = {growing.clause(key): key for key in paths if key not in measured}
         scored = measure(list(fresh), f"measuring clauses of {links} links")
         measured |= {fresh[grown]: result for grown, result in scored.items()}
         better = {
             key: measured[key]
             for key in map(fresh.__getitem__, scored)
-            if all(
-                measured[key].measure > measured[part].measure
-                for part in (*parents[key], *_parts(key))
-                if part in measured
-            )
+            if measured[key].measure > 0.0
+            and all(measured[key].improves(measured[parent]) for parent in parents[key])
         }
-        improved = {parent for key in better for parent in parents[key]}
-        candidates += [measured[key] for key in level if key not in improved]
-        extended = _best(better, limits.beam)
-        candidates += [result for key, result in better.items() if key not in extended]
-        level = {key: paths[key] for key in extended}
+        distinct = _distinct(better)
+        candidates += distinct.values()
+        level = {key: paths[key] for key in _best(distinct, limits.beam)}
     return candidates
 
 
-def _parts(key: ClauseKey) -> Iterator[ClauseKey]:
-    """Yield the keys of the clauses with one literal less."""
-    for place in range(len(key)):
-        yield canonical_key(key[:place] + key[place + 1 :])
+def _distinct(results: Mapping[ClauseKey, Measured]) -> dict[ClauseKey, Measured]:
+    """Leave out clauses that are the same feature on the data as one before."""
+    kept: dict[tuple[float, ...], ClauseKey] = {}
+    for key, result in results.items():
+        kept.setdefault(result.identity, key)
+    return {key: results[key] for key in kept.values()}
 
 
 def _best(results: Mapping[ClauseKey, Measured], most: int | None) -> list[ClauseKey]:
@@ -129,7 +168,11 @@ def _best(results: Mapping[ClauseKey, Measured], most: int | None) -> list[Claus
 
 
 class _Growing:
-    """Extends paths; nodes and edges are numbers, and a path is a sorted tuple of moves."""
+    """Extends paths and loops.
+
+    Nodes and edges are numbers, and a path is a sorted tuple of moves; a loop has none, its clause
+    is all that is known of it.
+    """
 
     def __init__(self, graph: PredicateGraph, limits: Limits) -> None:
         self.limits = limits
@@ -158,23 +201,50 @@ class _Growing:
         return self._clauses[key]
 
     def longer(
-        self, level: Mapping[ClauseKey, Path]
-    ) -> tuple[dict[ClauseKey, Path], dict[ClauseKey, list[ClauseKey]]]:
-        """Extend all paths of a level; return the path of each clause, and what it grew from."""
-        paths: dict[ClauseKey, Path] = {}
+        self, level: Mapping[ClauseKey, Path | None]
+    ) -> tuple[dict[ClauseKey, Path | None], dict[ClauseKey, list[ClauseKey]]]:
+        """Extend all clauses of a level; return the path of each, and what it grew from."""
+        paths: dict[ClauseKey, Path | None] = {}
         parents: dict[ClauseKey, list[ClauseKey]] = {}
         keys: dict[Path, ClauseKey | None] = {}
         for short, path in level.items():
-            for added in self._extensions(path):
-                # a path is a set of edges: the order in which it was put together does not matter
-                ordered = tuple(sorted((*path, added)))
-                if ordered not in keys:
-                    keys[ordered] = self._key(ordered)
-                grown = keys[ordered]
-                if grown is not None:
-                    paths.setdefault(grown, ordered)
-                    parents.setdefault(grown, []).append(short)
+            for grown, ordered in (
+                self._attached(short) if path is None else self._extended(path, keys)
+            ):
+                paths.setdefault(grown, ordered)
+                parents.setdefault(grown, []).append(short)
         return paths, parents
+
+    def _extended(
+        self, path: Path, keys: dict[Path, ClauseKey | None]
+    ) -> Iterator[tuple[ClauseKey, Path]]:
+        """Yield the clauses of the paths that are one link longer; keys of paths are kept."""
+        for added in self._extensions(path):
+            # a path is a set of edges: the order in which it was put together does not matter
+            ordered = tuple(sorted((*path, added)))
+            if ordered not in keys:
+                keys[ordered] = self._key(ordered)
+            grown = keys[ordered]
+            if grown is not None:
+                yield grown, ordered
+
+    def _attached(self, loop: ClauseKey) -> Iterator[tuple[ClauseKey, None]]:
+        """Yield a loop with a condition: a literal of another predicate, linked to any of its own.
+
+        One more literal of the same predicate would count partners rather than set a condition.
+        """
+        if len(loop) == self.limits.max_length:
+            return
+        present = {self.drafting.predicate[literal[0]] for literal in loop}
+        for place, literal in enumerate(loop):
+            for edge in self.at[literal[0]]:
+                first, second, pairs = self.edges[edge]
+                if first != literal[0]:
+                    first, second, pairs = second, first, tuple((v, u) for u, v in pairs)
+                if self.drafting.predicate[second] not in present:
+                    grown = self._joined(loop, place, second, pairs)
+                    if grown is not None:
+                        yield grown, None
 
     def _extensions(self, path: Path) -> Iterator[tuple[bool, int]]:
         """Yield the moves that may follow a path: edges at one of its nodes."""
@@ -190,14 +260,28 @@ class _Growing:
     def _key(self, path: Path) -> ClauseKey | None:
         """Return the key of a path's clause; None where it may not be built."""
         draft = self.drafting.draft([(*self.edges[edge], closes) for closes, edge in path])
-        if draft is None:
+        return None if draft is None else self._allowed([(node, *terms) for node, terms in draft])
+
+    def _joined(
+        self, literals: Sequence[LiteralKey], place: int, node: int, pairs: Pairs
+    ) -> ClauseKey | None:
+        """Return a clause with a literal more, linked to one that is there; None if not allowed."""
+        if not is_plain(pairs):
             return None
-        predicates = [self.drafting.predicate[node] for node, _ in draft]
-        atoms = {(p, *terms) for p, (_, terms) in zip(predicates, draft, strict=True)}
+        fresh = 1 + max(max(literal[1:]) for literal in literals)
+        terms = list(range(fresh, fresh + self.drafting.arity[node]))
+        for u, v in pairs:
+            terms[v] = literals[place][1 + u]
+        return self._allowed([*literals, (node, *terms)])
+
+    def _allowed(self, literals: Sequence[LiteralKey]) -> ClauseKey | None:
+        """Return the key of a clause; None where an atom or a predicate is in it too often."""
+        predicates = [self.drafting.predicate[literal[0]] for literal in literals]
+        atoms = {(p, *literal[1:]) for p, literal in zip(predicates, literals, strict=True)}
         most = max(predicates.count(predicate) for predicate in predicates)
-        if len(atoms) < len(draft) or most > self.limits.max_same:
+        if len(atoms) < len(literals) or most > self.limits.max_same:
             return None
-        return canonical_key((node, *terms) for node, terms in draft)
+        return canonical_key(literals)
 
 
 def edge_measures(graph: PredicateGraph, known: Mapping[Clause, Measured]) -> dict[Edge, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -61,6 +61,15 @@ class PredicateGraph:
         """Return the graph with those edges only that have a measure."""
         kept = {edge: found for edge, found in self.edges.items() if edge in measures}
         return PredicateGraph(self.nodes, kept, dict(measures))
+
+    def without(self, names: Collection[str]) -> PredicateGraph:
+        """Return the graph without the edges at some predicates."""
+        kept = {
+            edge: found
+            for edge, found in self.edges.items()
+            if not {edge.first.predicate.name, edge.second.predicate.name}.intersection(names)
+        }
+        return PredicateGraph(self.nodes, kept, self.measures)
 
     @cached_property
     def index(self) -> Mapping[Node, tuple[Edge, ...]]:

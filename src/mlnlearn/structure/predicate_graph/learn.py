@@ -1,8 +1,13 @@
 """GSLP: generative structure learning along a graph of predicates (Dinh et al. 2011, algorithm 1).
 
-Departures from the paper. Clauses that differ in names only are one clause, however many paths lead
-to it. Edges may close cycles (see `Step`). Only the best paths of each length are extended. An
-added clause must improve the likelihood by more than the penalty on its length: maximised
+Departures from the paper. Clauses that differ in names only, or that are the same feature on the
+data, are one clause, however many paths lead to it. Edges may close cycles (see `Step`). Loops of
+the graph, dropped edges included, are listed at once, since no part of them need have a measure
+(see `loops`). Where there are held-out databases, a longer clause must be better for them too. Only
+the best paths of each length are extended. A clause that a longer one improves upon stays a
+candidate, tried after it: what a clause must do to be added is more than to have a high measure.
+
+An added clause must improve the likelihood by more than the penalty on its length: maximised
 likelihoods never fall, so that any improvement at all would let every clause in. With several
 databases it must improve the likelihood of held-out ones too, and it must do no harm where atoms
 are predicted together. Candidates much like a better one are tried, too, unless told otherwise: the
@@ -22,6 +27,7 @@ from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
+from mlnlearn.structure.predicate_graph.loops import identities, loops
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.model import Alone
@@ -79,6 +85,8 @@ class GSLP(SearchSettings):
         Leave out candidates of the same predicates as one with a higher measure, as the paper does.
     close_cycles
         Let paths close cycles.
+    max_loop
+        Most literals of a loop of the graph; 1 for no loops, as in the paper.
     beam
         Extend only so many paths of each length, the best for each set of predicates first; None
         for all, as in the paper.
@@ -107,7 +115,8 @@ class GSLP(SearchSettings):
     drop_subclauses: bool = False
     drop_same_predicates: bool = False
     close_cycles: bool = True
-    beam: int | None = 100
+    max_loop: int = 4
+    beam: int | None = 50
     max_clauses: int | None = None
     jobs: int = 1
 
@@ -137,25 +146,29 @@ class GSLP(SearchSettings):
             A file for intermediate results; a run that was killed goes on from there.
         """
         with self.started(databases, progress, checkpoint, self.jobs) as search:
-            return _Run(self, search).result()
+            return _Run(self, search, identities(databases)).result()
 
 
 class _Run:
     """One run of GSLP."""
 
-    def __init__(self, settings: GSLP, search: Search) -> None:
+    def __init__(self, settings: GSLP, search: Search, identities: frozenset[str]) -> None:
         self.settings = settings
         self.search = search
+        self.identities = identities
         self.model = search.workers.scorer.start()
 
     def result(self) -> GSLPResult:
         """Run algorithm 1."""
         settings = self.settings
-        graph = self.reduced_graph()
+        whole = self.whole_graph()
+        graph = self.reduced_graph(whole)
         limits = Limits(
             settings.max_length, settings.max_same, settings.close_cycles, settings.beam
         )
-        candidates = self.eliminated(grow(graph, self.measure, limits))
+        longest = min(settings.max_loop, settings.max_length)
+        listed = loops(whole.without(self.identities), longest, settings.max_same)
+        candidates = self.eliminated(grow(graph, listed, self.measure, limits))
         clauses = [candidate.clause for candidate in candidates]
         journal, background = self.search.journal, self.search.background
         note, deadline = self.search.note, self.search.deadline
@@ -164,13 +177,17 @@ class _Run:
         mln = background.network(model)
         return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)
 
-    def reduced_graph(self) -> PredicateGraph:
-        """Drop the edges with few true instances or a small measure (line 4)."""
+    def whole_graph(self) -> PredicateGraph:
+        """Build the graph, without the edges that have few true instances (lines 3 and 4)."""
         graph = PredicateGraph.of(self.search.background.schema.predicates)
-        scorer, settings = self.search.workers.scorer, self.settings
-        clauses = [c for c in graph.edges.values() if scorer.true_instances(c) > settings.nti]
-        known = self.measure(clauses, "measuring the edges of the graph")
-        good = {c: found for c, found in known.items() if found.measure > settings.mft}
+        scorer, nti = self.search.workers.scorer, self.settings.nti
+        kept = {e: c for e, c in graph.edges.items() if scorer.true_instances(c) > nti}
+        return PredicateGraph(graph.nodes, kept)
+
+    def reduced_graph(self, graph: PredicateGraph) -> PredicateGraph:
+        """Drop the edges with a small measure (line 4)."""
+        known = self.measure(list(graph.edges.values()), "measuring the edges of the graph")
+        good = {c: found for c, found in known.items() if found.measure > self.settings.mft}
         return graph.reduced(edge_measures(graph, good))
 
     def measure(self, clauses: Sequence[Clause], stage: str) -> Mapping[Clause, Measured]:
@@ -184,8 +201,14 @@ class _Run:
                 break
             for clause, alone in zip(batch, self.scores(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):
-                    gain = alone.gain - self.settings.penalty * len(clause)
-                    found[clause] = Measured(clause, alone.weight, gain)
+                    cost = self.settings.penalty * len(clause)
+                    unseen = alone.held_out if self.settings.held_out else None
+                    found[clause] = Measured(
+                        clause,
+                        alone.weight,
+                        alone.gain - cost,
+                        None if unseen is None else unseen - cost,
+                    )
             self.search.scored += len(batch)
             self.search.note(stage, start + len(batch), len(clauses), self.model.likelihood)
         return found

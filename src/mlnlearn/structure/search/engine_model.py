@@ -55,14 +55,9 @@ class EngineScorer:
     def alone(self, clause: Clause) -> Alone | None:
         """Score a clause beside the unit clauses; None where it is too large to count."""
         try:
-            found = self._units.extended(clause)
+            return Alone.between(self._units, self._units.extended(clause))
         except MemoryLimitError:
             return None
-        units = self._units
-        gain, held_out = found.likelihood - units.likelihood, None
-        if found.held_out is not None and units.held_out is not None:
-            held_out = float((found.held_out - units.held_out).sum())
-        return Alone(float(found.weights[-1]), gain, held_out)
 
     def true_instances(self, clause: Clause) -> float:
         """Return the number of true groundings of a clause, over all databases."""

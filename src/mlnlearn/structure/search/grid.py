@@ -9,7 +9,7 @@ padded to one size and lie side by side along the first axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
+from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.structure.search.contract import Factor, Floats, contract
@@ -179,6 +180,33 @@ class Grid:
             found += float(((total - true) * np.log1p(-probability)).sum())
         return found
 
+    def condensed(
+        self, literals: tuple[Signed, ...], predicate: str
+    ) -> tuple[Grid, tuple[Signed, ...]]:
+        """Return a grid, and a clause in it that has the same flip counts of a predicate's atoms.
+
+        Variables that are in no atom of the predicate are summed over once and for all: where
+        counts are asked again and again, with other truth values of the predicate, the rest of the
+        clause need not be joined each time.
+        """
+        own = {v for lit in literals if lit.predicate == predicate for v in lit.variables}
+        dense = copy(self)
+        dense._false = dict(self._false)
+        kept = [lit for lit in literals if own.issuperset(lit.variables)]
+        for part in _parts([lit for lit in literals if not own.issuperset(lit.variables)], own):
+            outer = tuple(dict.fromkeys(v for lit in part for v in lit.variables if v in own))
+            try:
+                counted = contract(self._factors(part), outer, self.most_cells) if outer else None
+            except MemoryLimitError:
+                counted = None
+            if counted is None:
+                kept += part
+            else:
+                name = f"part {len(dense._false)}"
+                dense._false[name, False] = counted
+                kept.append(Signed(name, False, outer))
+        return dense, tuple(kept)
+
     @staticmethod
     def spread(flips: GridFlips, arity: int) -> Floats:
         """Return flip counts with an axis for each place, of size 1 where it does not matter."""
@@ -287,6 +315,17 @@ class Grid:
             ]
             for kind in self.stack.schema.types
         }
+
+
+def _parts(literals: Sequence[Signed], own: Collection[int]) -> list[list[Signed]]:
+    """Group literals that share variables other than some."""
+    found: list[list[Signed]] = []
+    for literal in literals:
+        inner = set(literal.variables).difference(own)
+        linked = [p for p in found if any(not inner.isdisjoint(o.variables) for o in p)]
+        found = [part for part in found if part not in linked]
+        found.append([*(other for part in linked for other in part), literal])
+    return found
 
 
 def _diagonal(values: Floats, variables: tuple[int, ...], distinct: tuple[int, ...]) -> Floats:

@@ -104,13 +104,9 @@ class GridScorer:
             units = GridModel.of(self.counts, self.precision, rules, names)
             self._started[names] = units
         try:
-            found = units.extended(clause)
+            return Alone.between(units, units.extended(clause))
         except MemoryLimitError:
             return None
-        gain, held_out = found.likelihood - units.likelihood, None
-        if found.held_out is not None and units.held_out is not None:
-            held_out = float((found.held_out - units.held_out).sum())
-        return Alone(float(found.weights[-1]), gain, held_out)
 
     def true_instances(self, clause: Clause) -> float:
         """Return the number of true groundings of a clause, over all databases."""

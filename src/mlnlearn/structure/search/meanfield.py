@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 
 _STEPS = 40
 _TOLERANCE = 1e-3
+# a step whose change is more than this share of the last one's does not lead on
+_PROGRESS = 0.7
+_SMALLEST_RATE = 0.05
 # probabilities are kept this far from 0 and 1: what is certain and wrong has a finite cost
 _MARGIN = 1e-6
 
@@ -71,19 +74,24 @@ def together(
     [[[0.5, 0.5]]]
     """  # noqa: E501 - a clause is one line
     belief = grid.probability(predicate, start)
-    for step in range(_STEPS):
-        believed = grid.believing(predicate, belief)
+    rate, before = 1.0, np.inf
+    condensed = [grid.condensed(coupling.literals, predicate) for coupling in couplings]
+    for _ in range(_STEPS):
         odds = given
-        for coupling in couplings:
-            flips = believed.flips(coupling.literals, predicate)
+        for coupling, (dense, literals) in zip(couplings, condensed, strict=True):
+            flips = dense.believing(predicate, belief).flips(literals, predicate)
             by_database = coupling.weights.reshape(-1, *(1 for _ in given.shape[1:]))
             odds = odds + by_database * grid.spread(flips, len(given.shape) - 1)
         new = grid.probability(predicate, odds)
         change = float(np.abs(new - belief).max(initial=0.0))
-        # steps get smaller: atoms that exclude each other would else go up and down together
-        belief = belief + 2.0 / (step + 3.0) * (new - belief)
         if change < _TOLERANCE:
             break
+        # smaller steps where they do not lead on: atoms that exclude each other would else go up
+        # and down together
+        if change > _PROGRESS * before:
+            rate = max(0.5 * rate, _SMALLEST_RATE)
+        belief = belief + rate * (new - belief)
+        before = change
     return belief
 
 

@@ -40,6 +40,14 @@ class Alone:
     gain: float
     held_out: float | None
 
+    @classmethod
+    def between(cls, units: Model, longer: Model) -> Alone:
+        """Compare the network of the unit clauses with the one that has a clause more."""
+        gain, held_out = longer.likelihood - units.likelihood, None
+        if units.held_out is not None and longer.held_out is not None:
+            held_out = float((longer.held_out - units.held_out).sum())
+        return cls(float(longer.weights[-1]), gain, held_out)
+
 
 class Model(Protocol):
     """A network under construction, its weights fitted."""
