@@ -318,6 +318,16 @@ def test_variables_without_a_type_are_refused():
         ground(model(Rule(Or((SMOKES("P0"), same)), 1.0)), people(2))
 
 
+def test_ground_clauses_beyond_memory_name_their_rule(monkeypatch):
+    rule = Rule(Or((SMOKES("x"), SMOKES("y"), SMOKES("z"))), 1.0)
+    literals = 3 * 6 * 5 * 4 + 2 * 3 * 6 * 5  # three different people, or two
+    monkeypatch.setattr("mlnlearn.infer.grounding.assemble.MOST_LITERALS", literals)
+    ground(model(rule), people(6), ["smokes"])
+    monkeypatch.setattr("mlnlearn.infer.grounding.assemble.MOST_LITERALS", literals - 1)
+    with pytest.raises(MemoryLimitError, match=r"smokes\(z\) has too many groundings"):
+        ground(model(rule), people(6), ["smokes"])
+
+
 def test_all_rules_without_a_weight_are_reported():
     rules = [Rule(SMOKES("x")), Rule(SMOKES("x"), 1.0), Rule(FRIENDS("x", "y"))]
     with pytest.raises(InputError) as caught:

@@ -14,12 +14,15 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.errors import MemoryLimitError
 from mlnlearn.infer.grounding.worlds import World
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 from mlnlearn.logic.formulas import Rule
 
 HARD = -1
 """The owner of hard clauses."""
+MOST_LITERALS = 1 << 26
+"""Literals of all ground clauses together; so many take about six gigabytes on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Assembler:
         self._unary: list[tuple[Ints, Ints, Floats]] = []
         self._pending: dict[int, list[_Clauses]] = {}
         self._clauses: list[_Clauses] = []
+        self._literals = 0
 
     def add(self, owners: Ints, rows: Ints, literals: Ints, counts: Floats) -> None:
         """Add ground clauses of one rule.
@@ -80,6 +84,11 @@ class Assembler:
             The clause that each literal belongs to, and the literal; every clause has one at least.
         counts
             How often each clause counts.
+
+        Raises
+        ------
+        MemoryLimitError
+            Where all clauses together would have more than `MOST_LITERALS` literals.
         """
         clauses, literals = self._simplified(owners, rows, literals, counts)
         variables = self._variable_of[literals >> 1]
@@ -98,6 +107,9 @@ class Assembler:
             matrix = literals[chosen[clauses]].reshape(-1, length).astype(np.int32)
             own = owners[chosen].astype(np.int32)
             self._pending.setdefault(length, []).append(_Clauses(own, matrix, counts[chosen]))
+            self._literals += matrix.size
+        if self._literals > MOST_LITERALS:
+            raise MemoryLimitError(f"ground clauses of more than {MOST_LITERALS:,} literals")
 
     def _simplified(
         self, owners: Ints, rows: Ints, literals: Ints, counts: Floats

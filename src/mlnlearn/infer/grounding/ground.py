@@ -136,8 +136,14 @@ def _ground_part(
             hint="let evidence decide all but one atom under its quantifiers, or split the rule",
         ) from error
     grounder.add_constant(part, constant)
-    for term in terms:
-        grounder.add(part, term, tables)
+    try:
+        for term in terms:
+            grounder.add(part, term, tables)
+    except MemoryLimitError as error:
+        raise MemoryLimitError(
+            f"{part.rule} has too many groundings with unknown atoms: {error.message}",
+            hint="let evidence decide more of its atoms, drop the rule, or ask about fewer atoms",
+        ) from error
     grounder.finish(part)
 
 
