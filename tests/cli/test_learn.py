@@ -178,6 +178,22 @@ def test_an_interrupted_search_goes_on_to_the_same_file(folder, program, monkeyp
     assert (folder / "resumed.mln").read_bytes() == (folder / "whole.mln").read_bytes()
 
 
+def test_an_interrupted_lifted_search_goes_on_to_the_same_file(folder, program, monkeypatch):
+    assert program(*generative("lsl", "whole.mln"))[0] == 0
+    command = generative("lsl", "resumed.mln", "--checkpoint", "run.jsonl")
+
+    def interrupt(self, step):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reporter, "__call__", interrupt)
+        code, _, err = program(*command)
+    assert code == 130
+    assert "run the same command again to go on from run.jsonl" in err
+    assert program(*command)[0] == 0
+    assert (folder / "resumed.mln").read_bytes() == (folder / "whole.mln").read_bytes()
+
+
 def test_without_a_checkpoint_nothing_is_kept(folder, program, monkeypatch):
     def interrupt(self, done, total):
         raise KeyboardInterrupt
@@ -290,7 +306,6 @@ def test_all_bad_settings_are_named_at_once(folder, program):
         ("--learner gslp --db few1.db", "--out: name a file"),
         ("--learner gslp --out m", "--db: name one or more databases"),
         ("--learner gslp --tables few --out m", "--tables: gslp learns from databases"),
-        ("--learner lsl --db few1.db --checkpoint c --out m", "lsl keeps no intermediate results"),
         ("--learner mbn --db few1.db --tables few --out m", "not both"),
         ("--learner mbn --tables nothing --out m", "nothing"),
         ("--learner rdn-b --db few1.db --target nobody --out m", "no such predicate 'nobody'"),

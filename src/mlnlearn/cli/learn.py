@@ -23,7 +23,7 @@ from mlnlearn.cli.options import (
     names,
 )
 from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.registry import BASES, LEARNERS, Entry, learner_named
+from mlnlearn.cli.registry import BASES, Entry, learner_named
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, load, load_tables
 from mlnlearn.errors import InputError
@@ -89,7 +89,6 @@ def learn(
     if out is None:
         raise InputError("--out: name a file for the model")
     chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed, base)
-    _check_checkpoint(learner, entry, checkpoint)
     paths, cut = (db or []) + (more or []), cut_off(until, time_column)
     sources = _sources(learner, entry, paths, tables, schema, mapping, cut)
     found, cost = _fit(learner, entry, chosen, sources, checkpoint)
@@ -178,15 +177,6 @@ def _made(
     elif target:
         raise InputError(f"--target: {name} learns rules for all predicates together")
     return entry.load()(**given)
-
-
-def _check_checkpoint(name: str, entry: Entry, checkpoint: Path | None) -> None:
-    if checkpoint is not None and not entry.fit_takes("checkpoint"):
-        keep = [other for other, known in LEARNERS.items() if known.fit_takes("checkpoint")]
-        raise InputError(
-            f"--checkpoint: {name} keeps no intermediate results",
-            hint=f"those that do: {', '.join(keep)}",
-        )
 
 
 def _sources(

@@ -43,7 +43,7 @@ class Entry:
         return setting in {item.name for item in fields(self.load())}
 
     def fit_takes(self, parameter: str) -> bool:
-        """Whether ``fit`` can be told, say, of a checkpoint."""
+        """Whether ``fit`` can be told, say, of somebody to report progress to."""
         return parameter in inspect.signature(self.load().fit).parameters
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Atom
@@ -27,26 +28,8 @@ from mlnlearn.structure.lifted_search.candidates import (
 from mlnlearn.structure.lifted_search.parts import Parts
 from mlnlearn.structure.lifted_search.problem import Limits
 from mlnlearn.structure.lifted_search.search import Choice, Search
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A clause that was added, for progress reports.
-
-    Attributes
-    ----------
-    clause
-        The clause.
-    gain
-        What it adds to the penalised log-likelihood of the training databases.
-    held_out
-        What it adds to their log-likelihood when each is left out of the fit in turn; None where
-        that was not asked for.
-    """
-
-    clause: Clause
-    gain: float
-    held_out: float | None
+from mlnlearn.structure.lifted_search.steps import Step, next_step
+from mlnlearn.structure.search.journal import Journal, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +121,7 @@ class LiftedStructureLearner:
         *,
         candidates: Sequence[Clause] | None = None,
         progress: Callable[[Step], None] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Learned:
         """Learn a network from databases.
 
@@ -149,7 +133,12 @@ class LiftedStructureLearner:
             Clauses to choose from; by default all connected ones within the limits.
         progress
             Called with every clause that is added.
+        checkpoint
+            A file that the steps are written to. A run that was stopped, started again with the
+            same settings and data, goes on from there to the same network.
         """
+        given = None if candidates is None else [str(clause) for clause in candidates]
+        journal = Journal(checkpoint, identity_of((self, given), databases))
         limits = Limits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
         parts = Parts(databases, self.sigma, limits, held_out=validates)
@@ -165,13 +154,12 @@ class LiftedStructureLearner:
         search = Search(parts, shapes_of(chosen), choice)
         steps: list[Step] = []
         while self.max_clauses is None or len(steps) < self.max_clauses:
-            trial = search.step()
-            if trial is None:
+            step = next_step(search, journal, len(steps) + 1)
+            if step is None:
                 break
-            held_out = float(trial.held_out.sum()) if validates else None
-            steps.append(Step(trial.candidate.clause, trial.gain, held_out))
+            steps.append(step)
             if progress is not None:
-                progress(steps[-1])
+                progress(step)
         return _learned(parts, steps, validates)
 
 

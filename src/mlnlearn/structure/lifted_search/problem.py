@@ -118,7 +118,7 @@ class Extended:
         return value + log_prior, slope + pull
 
     def fit(
-        self, start: Floats, seeds: Floats, curvature: Floats, tolerance: float = 1e-3
+        self, start: Floats, seeds: Floats, curvature: Floats, tolerance: float = 1e-6
     ) -> tuple[Floats, float]:
         """Return the best weights of rules and clause, and the objective there."""
         return ascend(

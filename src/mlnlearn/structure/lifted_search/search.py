@@ -62,10 +62,20 @@ class Search:
             best = self._best_of(trials)
             if best is not None:
                 self.added.add(best.candidate.clause)
-                self._adopt(self.parts.finished(best))
+                self.adopt(self.parts.finished(best))
                 return best
             self.tried.update(candidate.clause for candidate in candidates)
         return None
+
+    def adopt(self, part: Part) -> None:
+        """Make a refitted component part of the network; what touches it is scored again."""
+        self.parts.adopt(part)
+        for shape in self.shapes:
+            if shape.predicates & part.predicates:
+                self.stale[shape] = None
+                self.problems.pop(shape, None)
+                self.tried.difference_update(shape.clauses)
+        self.tried |= self.added
 
     def _trial(self, candidate: Candidate) -> Trial | None:
         """Refit a candidate, and try it on held-out databases; None where it gains too little."""
@@ -169,13 +179,3 @@ class Search:
         if limit is not None and time.process_time() - started > limit:
             self.slow.add(shape)
             self.scored[shape] = []
-
-    def _adopt(self, part: Part) -> None:
-        """Make a refitted component part of the network; what touches it is scored again."""
-        self.parts.adopt(part)
-        for shape in self.shapes:
-            if shape.predicates & part.predicates:
-                self.stale[shape] = None
-                self.problems.pop(shape, None)
-                self.tried.difference_update(shape.clauses)
-        self.tried |= self.added
