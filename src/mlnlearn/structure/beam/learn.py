@@ -3,12 +3,14 @@
 Each round looks for the clauses that would improve the present network most, by beam search or
 shortest first, adds the best of them in turn, and learns the weights anew. Departures from the
 paper: candidates are screened by the score test on all data, not on samples; the best of a round
-are all tried, not the single best one.
+are all tried, not the single best one; clauses must be of use for held-out databases and where
+atoms are predicted together, unless told otherwise (the paper's are ``held_out=False``,
+``joint=False``, ``penalty=0.01``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Literal
@@ -25,6 +27,11 @@ from mlnlearn.structure.search.keys import ClauseKey
 from mlnlearn.structure.search.model import Model
 from mlnlearn.structure.search.progress import Report
 from mlnlearn.structure.search.settings import Search, SearchSettings
+
+# how many times over clauses may be tried in a step until enough of them are good
+_TRIED = 5
+# most steps of a beam search, in which changes that undo each other could go on for long
+_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ class MSLResult:
 class MSL(SearchSettings):
     """Settings of MSL, beside those of `SearchSettings`.
 
+    The penalty is for each literal by which a clause differs from where the search started.
+
     Attributes
     ----------
     strategy
@@ -60,8 +69,6 @@ class MSL(SearchSettings):
         step. "shortest": try all clauses grown from the best shorter ones, length by length.
     max_literals, max_variables
         Limits of a clause.
-    penalty
-        What a literal by which a clause differs from where the search started must gain.
     beam
         Clauses kept in each step, and added in each round at most.
     refitted
@@ -86,9 +93,6 @@ class MSL(SearchSettings):
     beam: int = 5
     refitted: int = 10
     max_rounds: int | None = None
-    penalty: float = 0.01
-    held_out: bool = False
-    joint: bool = False
 
     def __post_init__(self) -> None:
         if self.strategy not in ("beam", "shortest"):
@@ -189,18 +193,21 @@ class _Run:
         seen = self.present()
         beam = [_Scored(key, 0.0, 0) for key in dict.fromkeys((*self.language.units, *seen))]
         best: list[_Scored] = []
-        while beam:
+        step = 0
+        while beam and step < (_STEPS if best else self.settings.max_literals - 1):
+            if self.search.deadline.passed:
+                break
+            step += 1
             distances: dict[ClauseKey, int] = {}
             for scored in beam:
                 for key in self.language.neighbours(scored.key):
                     if key not in seen:
                         distances.setdefault(key, scored.distance + 1)
             seen.update(distances)
-            fitted = self.best(distances)
+            useful, beam = self.best(distances)
             highest = best[0].score if best else 0.0
-            best = _top([*best, *fitted], self.settings.beam)
-            beam = _top(fitted, self.settings.beam)
-            if not best or best[0].score <= highest:
+            best = _top([*best, *useful], self.settings.beam)
+            if best and best[0].score <= highest:
                 break
         return best
 
@@ -212,7 +219,7 @@ class _Run:
             grown = dict.fromkeys(k for key in pool for k in self.language.longer(key))
             fresh = {key: literals for key in grown if key not in seen}
             if literals == length:
-                return _top(self.best(fresh), self.settings.beam)
+                return self.best(fresh)[0]
             promises = self.promises(list(grown))
             order = sorted(grown, key=lambda key: (-promises[key], key))
             pool = order[: self.settings.beam * self.settings.refitted]
@@ -229,23 +236,49 @@ class _Run:
         self.search.scored += len(keys)
         return {key: self.model.promise(self.language.clause(key)) for key in keys}
 
-    def best(self, distances: dict[ClauseKey, int]) -> list[_Scored]:
-        """Screen clauses by the score test, learn the weights for the best, and score those."""
-        accept = self.settings.acceptance
-        penalty = accept.penalty
+    def best(self, distances: dict[ClauseKey, int]) -> tuple[list[_Scored], list[_Scored]]:
+        """Screen clauses by the score test, learn the weights for the best, and score those.
+
+        Returns
+        -------
+        useful, beam
+            The best clauses that may be added, and those to go on from: where there are too few of
+            the former, others that score well, from which more literals may make good ones.
+        """
+        penalty, most, wanted = self.settings.penalty, self.settings.refitted, self.settings.beam
         promises = self.promises(list(distances))
         order = sorted(distances, key=lambda k: (penalty * distances[k] - promises[k], k))
-        found = []
-        for key in order[: self.settings.refitted]:
-            longer = self.refit(self.model, key)
-            if longer is not None:
-                if not accept.generalises(self.model, longer):
-                    continue
-                gain = longer.likelihood - self.model.likelihood
-                found.append(_Scored(key, gain - penalty * distances[key], distances[key]))
+        useful: list[_Scored] = []
+        others: list[_Scored] = []
+        for start in range(0, min(_TRIED * most, len(order)), most):
+            for scored, longer in self.fitted(order[start : start + most], distances):
+                # asked last, and of no more clauses than are wanted: it takes the longest
+                if len(useful) < wanted and self.settings.acceptance.generalises(
+                    self.model, longer
+                ):
+                    useful.append(scored)
+                else:
+                    others.append(scored)
+            if len(useful) >= wanted or self.search.deadline.passed:
+                break
         size = len(distances)
         self.search.note(f"round {self.rounds}", size, size, self.model.likelihood)
-        return found
+        useful = _top(useful, wanted)
+        return useful, [*useful, *_top(others, wanted - len(useful))]
+
+    def fitted(
+        self, keys: Iterable[ClauseKey], distances: Mapping[ClauseKey, int]
+    ) -> list[tuple[_Scored, Model]]:
+        """Learn the weights with each clause; return those that gain more than they cost."""
+        found: list[tuple[_Scored, Model]] = []
+        for key in keys:
+            longer = self.refit(self.model, key)
+            if longer is not None:
+                gain = longer.likelihood - self.model.likelihood
+                score = gain - self.settings.penalty * distances[key]
+                if score > 0.0:
+                    found.append((_Scored(key, score, distances[key]), longer))
+        return sorted(found, key=lambda pair: (-pair[0].score, pair[0].key))
 
     def refit(self, model: Model, key: ClauseKey) -> Model | None:
         """Return a network with one more clause, or None where that is too large."""
@@ -256,6 +289,5 @@ class _Run:
 
 
 def _top(found: Iterable[_Scored], most: int) -> list[_Scored]:
-    """Return the best clauses that improve at all."""
-    useful = [scored for scored in found if scored.score > 0.0]
-    return sorted(useful, key=lambda scored: (-scored.score, scored.key))[:most]
+    """Return the best clauses."""
+    return sorted(found, key=lambda scored: (-scored.score, scored.key))[:most]

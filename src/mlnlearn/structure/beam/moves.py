@@ -36,10 +36,11 @@ class Language:
 
     @cached_property
     def units(self) -> tuple[ClauseKey, ...]:
-        """The unit clauses: every predicate with distinct variables."""
+        """The clauses of a single literal: every predicate with distinct variables, both signs."""
         return tuple(
-            canonical_key([(2 * number + 1, *range(predicate.arity))])
+            canonical_key([(2 * number + sign, *range(predicate.arity))])
             for number, predicate in enumerate(self.predicates)
+            for sign in (1, 0)
         )
 
     def key(self, given: Clause) -> ClauseKey | None:
