@@ -1,4 +1,4 @@
-"""The data of the GSLP study: folds, and samples of one database whose atoms are dealt out."""
+"""The data of the GSLP study: folds, and samples of one database whose cells are dealt out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.catalog import benchmark
 from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.sampling import pack
+from mlnlearn.evaluate.attributes import blocks_of
+from mlnlearn.evaluate.conditional import all_atoms
 
 Flags = NDArray[np.bool_]
 
@@ -41,7 +45,7 @@ class Sample:
 
     def draw(self, rng: np.random.Generator) -> Database:
         """Draw constants, and keep the facts among those that stay."""
-        whole = plain_folds(self.data)[0]
+        whole = benchmark(self.data)[0]
         kept = {kind: np.ones(whole.size(kind), np.bool_) for kind in whole.schema.types}
         for kind, number in self.drawn.items():
             chosen = rng.choice(whole.size(kind), min(number, whole.size(kind)), replace=False)
@@ -83,26 +87,81 @@ def _inside(codes: Columns, types: tuple[str, ...], kept: Mapping[str, Flags]) -
     return inside
 
 
-def split_atoms(database: Database, rng: np.random.Generator) -> tuple[Database, Database]:
-    """Deal out the true atoms at random: two thirds to one database, the rest to another.
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """A database of whose cells a third, drawn at random, is unknown.
+
+    A cell is an attribute of an object, which has one of several values, where the schema marks
+    the value with ``!``; of other predicates, every ground atom is a cell.
+
+    Attributes
+    ----------
+    whole
+        The database, with all that is true.
+    known
+        The true atoms of the known cells, without ``!`` in the schema: what is learned from.
+    unknown
+        By predicate, all atoms of the unknown cells.
+    """
+
+    whole: Database
+    known: Database
+    unknown: Mapping[str, Columns]
+
+    def asked(self, predicate: str, *, others: bool) -> Database:
+        """Return the evidence for the unknown cells of a predicate, and these as unknown atoms.
+
+        Parameters
+        ----------
+        predicate
+            The predicate; of it alone a ``!`` stays in the schema.
+        others
+            Whether the true values of its unknown cells are given: each is then to be predicted
+            from the others.
+        """
+        schema = self.whole.schema
+        marked = {name: at for name, at in schema.functional.items() if name == predicate}
+        facts = {p.name: self.known.facts(p.name) for p in schema.predicates}
+        hidden = {predicate: self.unknown[predicate]}
+        if others:
+            facts[predicate], hidden = self.whole.facts(predicate), {}
+        return Database.from_codes(
+            replace(schema, functional=marked), self.whole.domains, facts, unknown=hidden
+        )
+
+    def labels(self, predicate: str) -> Flags:
+        """Tell which atoms of a predicate's unknown cells are true."""
+        sizes = domain_sizes(self.whole, predicate)
+        true = pack(self.whole.facts(predicate), sizes)
+        return np.isin(pack(self.unknown[predicate], sizes), true)
+
+
+def deal_cells(database: Database, rng: np.random.Generator) -> Dealt:
+    """Deal out the cells of each predicate at random: two thirds are known, the others not.
 
     Examples
     --------
     >>> from mlnlearn.logic.schema import Schema
-    >>> facts = {"p": [(f"A{i}",) for i in range(300)]}
-    >>> db = Database.from_facts(Schema.of("p(t)"), facts)
-    >>> train, test = split_atoms(db, np.random.default_rng(0))
-    >>> train.count("p") + test.count("p"), 170 < train.count("p") < 230, train.size("t")
-    (300, True, 300)
+    >>> facts = {"age": [(f"A{i}", "Young") for i in range(30)]}
+    >>> db = Database.from_facts(Schema.of("age(t,v!)"), facts, domains={"v": ["Old"]})
+    >>> dealt = deal_cells(db, np.random.default_rng(0))
+    >>> dealt.known.count("age"), dealt.unknown["age"].shape[1]  # two atoms in an unknown cell
+    (20, 20)
     """
     kept: dict[str, Columns] = {}
-    left: dict[str, Columns] = {}
+    unknown: dict[str, Columns] = {}
     for predicate in database.schema.predicates:
-        codes = database.facts(predicate.name)
-        chosen = rng.random(codes.shape[1]) < 2.0 / 3.0
-        kept[predicate.name], left[predicate.name] = codes[:, chosen], codes[:, ~chosen]
-    train, test = (
-        Database.from_codes(database.schema, database.domains, facts, name=database.name)
-        for facts in (kept, left)
-    )
-    return train, test
+        values = database.schema.functional.get(predicate.name, ())
+        atoms = all_atoms(database, predicate.name)
+        cells = blocks_of(atoms, values)
+        number = int(cells.max(initial=-1)) + 1
+        hidden = np.zeros(number, np.bool_)
+        hidden[rng.permutation(number)[: number // 3]] = True
+        unknown[predicate.name] = atoms[:, hidden[cells]]
+        sizes = domain_sizes(database, predicate.name)
+        facts = database.facts(predicate.name)
+        outside = ~np.isin(pack(facts, sizes), pack(unknown[predicate.name], sizes))
+        kept[predicate.name] = facts[:, outside]
+    plain = database.schema.without_functional()
+    known = Database.from_codes(plain, database.domains, kept, name=database.name)
+    return Dealt(database, known, unknown)

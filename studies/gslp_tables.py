@@ -7,23 +7,28 @@ unknown, the other predicates are evidence. Beside that, each atom is predicted 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
-from mlnlearn.evaluate.ask import Conditionals, Given, Marginals
+from mlnlearn.evaluate.ask import Conditionals, Marginals
 from mlnlearn.evaluate.metrics import mean_of
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.infer.dispatch import Sampling
+from mlnlearn.logic.clauses import as_clause
+from mlnlearn.model.mln import MLN
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from studies.common import Options, Study, markdown_table, run, run_tasks
+from studies.gslp_about import ABOUT, ABOUT_CELLS
+from studies.gslp_answers import AllUnknown
 from studies.gslp_ceiling import ceiling
-from studies.gslp_data import Sample, plain_folds, split_atoms
+from studies.gslp_cells import Scores, predict_cells, shares, value_clauses
+from studies.gslp_data import Dealt, Sample, deal_cells, plain_folds
 
 # Dinh, Exbrayat and Vrain 2011, table 3: AUC-PR, CLL and hours of GSLP; AUC-PR and CLL of LSM.
 PUBLISHED = {
@@ -44,8 +49,9 @@ PUBLISHED_SINGLE = {
     ("cora", "sameAuthor"): (0.995, -0.132),
     ("cora", "sameVenue"): (0.572, -0.107),
 }
-# how many folds are held out, the first ones; Cora's fifth was not done in time
-FOLDED = {"imdb": 5, "uwcse": 5, "cora": 4}
+ALL_FOLDS = 5
+# how many folds are held out in turn, the first ones
+FOLDED = {"imdb": 5, "uwcse": 5, "cora": 3}
 # about as many constants as the paper's samples have: 234, 634, 696 and 1,122
 SAMPLES = {
     "movielens 1": Sample("movielens", {"user": 85, "item": 140}),
@@ -53,70 +59,41 @@ SAMPLES = {
     "mutagenesis 1": Sample("mutagenesis", {"mole": 26}, ("atom",)),
     "mutagenesis 2": Sample("mutagenesis", {"mole": 42}, ("atom",)),
 }
+# learners that take long on large data look for clauses no longer than this
+SECONDS = 120.0
 DEFAULT = "GSLP"
 LEARNERS: dict[str, GSLP | MSL] = {
     DEFAULT: GSLP(),
     "GSLP, as in the paper": GSLP(
-        held_out=False, joint=False, drop_subclauses=True, drop_same_predicates=True
+        held_out=False,
+        joint=False,
+        drop_subclauses=True,
+        drop_same_predicates=True,
+        max_loop=1,
+        max_seconds=SECONDS,
     ),
-    "MSL": MSL(),
+    "MSL": MSL(max_seconds=SECONDS),
+    "MSL, held out": MSL(held_out=True, joint=True, penalty=0.001, max_seconds=SECONDS),
 }
-# what is run: all that is not takes too long to be part of this study
-SHOWN = {
-    DEFAULT: ("imdb", "uwcse", "cora", "movielens 1", "movielens 2", "mutagenesis 1"),
-    "GSLP, as in the paper": ("imdb",),
-    "MSL": ("imdb",),
+# what is left out, for it takes too long to be part of this study
+OTHERS = tuple(label for label in LEARNERS if label != DEFAULT)
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "uwcse": OTHERS,
+    "cora": OTHERS,
+    "movielens 2": tuple(LEARNERS),
+    "mutagenesis 1": tuple(LEARNERS),
+    "mutagenesis 2": tuple(LEARNERS),
 }
-SAMPLING = Sampling(samples=400, burn_in=100, chains=2, max_seconds=1.0)
+# answers that would take more are by mean field
+MOST_GROUND_CLAUSES = 3_000_000
+# many chains: one may stay in one of several worlds that are alike
+SAMPLING = Sampling(samples=200, burn_in=100, chains=10, max_seconds=2.0)
 PROTOCOLS = ("all unknown", "one unknown")
 METRICS = ("auc_pr", "cll")
 STUDY = Study(
     name="gslp_tables",
-    title="GSLP: structure learning along a graph of predicates",
-    about=(
-        "Tables 3 and 4 of Dinh, Exbrayat and Vrain (2011): five folds, every predicate of the "
-        "test fold in turn the query. `all unknown`: all ground atoms of the query predicate are "
-        "unknown and the other predicates are evidence, as in the paper; `one unknown`: each atom "
-        "given all others. Means over predicates, then over folds; predicates without true atoms "
-        "in a fold have no AUC-PR there.\n\n"
-        "`ceiling` bounds what is possible when all atoms of a predicate are unknown: constants "
-        "that can be swapped without changing the evidence are alike to every network whose rules "
-        "name no constants, so no such network with correct inference predicts better than the "
-        "share of true atoms among those alike, taken from the test data themselves. The "
-        "published CLL of IMDB and UW-CSE, of LSM on UW-CSE too, and the published AUC-PR of Cora "
-        "(for this version of the data) lie beyond it. How those figures were computed is not "
-        "known; what is here was computed exactly, or by samplers where that was too much. "
-        "Rounding and sampling break ties between atoms that are alike, so that an AUC-PR may "
-        "come out a little above its ceiling.\n\n"
-        "`GSLP` accepts only clauses that raise the likelihood of training folds left out of the "
-        "fit, of none of which it may fall, and that do little or no harm where all atoms of a "
-        "predicate are unknown, which is judged by mean field on those folds; it also tries "
-        "candidates that are part of, or over the same predicates as, better ones. `as in the "
-        "paper` does neither. Settings are the same for all data, but they were not chosen "
-        "blindly. The test folds of IMDB and the first of UW-CSE were looked at before the "
-        "condition on atoms predicted together was thought of, and mean field was compared with "
-        "sampled answers on IMDB's test folds; earlier, unit clauses with a repeated variable and "
-        "the acceptance on held-out folds came from IMDB's test folds, too. After that, about "
-        "twenty variants (priors, other conditions, MSL) were compared on training folds only: a "
-        "second fold is left out and predicted. Two conditions were tried on all ten pairs of "
-        "IMDB's folds, pooled and so not strictly nested; that all candidates are tried, how much "
-        "harm is allowed, and what was rejected, rest on two to six pairs. MSL has its default "
-        "settings; held-out acceptance was tried for it on two pairs of IMDB (AUC-PR 0.786, CLL "
-        "-1.416, against 0.796, -0.526 without). Take the IMDB figures as optimistic.\n\n"
-        "Data: Cora is another version than the paper's (42,558 true atoms, not 70,367). Its "
-        "figures fall far short of the published ones. On the one fold looked into, only two "
-        "clauses beyond two links were measured, and a single weak rule tied a `same` predicate "
-        "to words; that the extension by measure is to blame is likely, but was not tested. The "
-        "samples of MovieLens and Mutagenesis are drawn anew (one draw each), with about as many "
-        "constants as the paper's but fewer true atoms and other predicates (the discretised "
-        "tables of the learn-and-join studies); two thirds of the true atoms are learned from, "
-        "the others are a test database of their own, in which everything is half as frequent. "
-        "What the paper calls CLL there (below -0.7) is probably another quantity. The second "
-        "sample of Mutagenesis and the fifth fold of Cora were not finished: Cora's means are "
-        "over the first four. The other learners were run on IMDB alone. Results "
-        "were kept in a cache as they came, on a machine shared with other work; the time below "
-        "is only that of putting them together."
-    ),
+    title="GSLP and MSL: structure learning by pseudo-likelihood",
+    about=ABOUT,
     settings={**asdict(LEARNERS[DEFAULT]), "inference": f"{SAMPLING}, exact where possible"},
     seeds=1,
 )
@@ -124,7 +101,7 @@ STUDY = Study(
 
 @dataclass(frozen=True)
 class Task:
-    """One learner on one data set, with one fold held out or one split of the atoms."""
+    """One learner on one data set, with one fold held out or one third of the cells."""
 
     data: str
     fold: int
@@ -132,47 +109,96 @@ class Task:
     sampling: Sampling
 
 
-def databases_of(data: str, fold: int) -> tuple[list[Database], Database]:
-    """Return the databases to learn from and the one to predict."""
-    if data in FOLDED:
-        folds = plain_folds(data)
-        return [database for place, database in enumerate(folds) if place != fold], folds[fold]
-    rng = np.random.default_rng(fold)
-    train, test = split_atoms(SAMPLES[data].draw(rng), rng)
-    return [train], test
+def learners_of(data: str) -> Iterator[tuple[str, GSLP | MSL]]:
+    """Yield the learners that are run on a data set, with their labels."""
+    for label, learner in LEARNERS.items():
+        if label not in LEFT_OUT.get(data, ()):
+            yield label, learner
 
 
-def run_task(task: Task) -> dict[str, Any]:
-    """Learn, and predict every predicate of the test database."""
-    train, test = databases_of(task.data, task.fold)
+def not_run() -> str:
+    """Say what is missing from the tables, all of which takes too long."""
+    folds = [
+        f"all but the first {n} folds of {data}" for data, n in FOLDED.items() if n < ALL_FOLDS
+    ]
+    parts = [
+        f"{data}: {'any learner' if len(labels) == len(LEARNERS) else '; '.join(labels)}"
+        for data, labels in LEFT_OUT.items()
+    ]
+    return f"Not run, for lack of time: {'. '.join([*folds, *parts])}."
+
+
+def folds_of(data: str, fold: int) -> tuple[list[Database], Database]:
+    """Return the folds to learn from and the one to predict."""
+    folds = plain_folds(data)
+    return [database for place, database in enumerate(folds) if place != fold], folds[fold]
+
+
+def cells_of(data: str, seed: int) -> Dealt:
+    """Draw a sample of a database, and the third of its cells that is to be predicted."""
+    rng = np.random.default_rng(seed)
+    return deal_cells(SAMPLES[data].draw(rng), rng)
+
+
+def run_folds(task: Task) -> dict[str, Any]:
+    """Learn, and predict every predicate of the test fold."""
+    train, test = folds_of(task.data, task.fold)
     started = time.process_time()
     learned = task.learner.fit(train)
     seconds = time.process_time() - started
-    given: dict[str, Given] = dict(
-        zip(PROTOCOLS, (Marginals(sampling=task.sampling), Conditionals()), strict=True)
-    )
-    scores: dict[str, dict[str, dict[str, float]]] = {protocol: {} for protocol in PROTOCOLS}
+    together, single = PROTOCOLS
+    scores: dict[str, Scores] = {together: {}, single: {}}
+    approximate = []
     for predicate in test.schema.predicates:
-        examples = positives_and_negatives([test], predicate.name)
-        for protocol in PROTOCOLS:
-            found = predict_examples(learned.mln, [test], examples, given[protocol])
-            scores[protocol][predicate.name] = found.scores(METRICS)
+        name = predicate.name
+        examples = positives_and_negatives([test], name)
+        found = predict_examples(learned.mln, [test], examples, Conditionals())
+        scores[single][name] = found.scores(METRICS)
+        asked = AllUnknown(learned.mln, test, name)
+        if asked.ground_clauses > MOST_GROUND_CLAUSES:
+            approximate.append(name)
+            found = replace(found, probability=asked.by_mean_field(examples.columns))
+        else:
+            marginals = Marginals(sampling=task.sampling)
+            found = predict_examples(learned.mln, [test], examples, marginals)
+        scores[together][name] = found.scores(METRICS)
+    return {
+        **result_of(learned.mln, scores, started, seconds),
+        "approximate": approximate,
+    }
+
+
+def run_cells(task: Task) -> dict[str, Any]:
+    """Learn from two thirds of the cells of a sample, and predict the others."""
+    dealt = cells_of(task.data, task.fold)
+    learner = replace(task.learner, initial=value_clauses(dealt.whole.schema))
+    started = time.process_time()
+    learned = learner.fit([dealt.known])
+    seconds = time.process_time() - started
+    scores = predict_cells(learned.mln, dealt, task.sampling)
+    return result_of(learned.mln, scores, started, seconds)
+
+
+def result_of(
+    mln: MLN, scores: dict[str, Scores], started: float, seconds: float
+) -> dict[str, Any]:
+    """Put down what a task found, and how long that took."""
+    clauses = (as_clause(rule.formula) for rule in mln.rules)
     return {
         "scores": scores,
         "learning": seconds,
         "answering": time.process_time() - started - seconds,
-        "clauses": len(learned.mln.rules) - len(test.schema.predicates),
-        "likelihood": learned.likelihood,
+        "clauses": sum(clause is None or len(clause) > 1 for clause in clauses),
     }
 
 
-def best_possible(data: str, folds: int) -> list[dict[str, dict[str, float]]]:
+def best_possible(data: str) -> list[Scores]:
     """Return, for each fold, what no network without constants exceeds, by predicate."""
-    tests = [databases_of(data, fold)[1] for fold in range(folds)]
+    tests = [folds_of(data, fold)[1] for fold in range(FOLDED[data])]
     return [{p.name: ceiling(t, p.name, METRICS) for p in t.schema.predicates} for t in tests]
 
 
-def spread(by_fold: Sequence[dict[str, dict[str, float]]]) -> list[str]:
+def spread(by_fold: Sequence[Scores]) -> list[str]:
     """Return AUC-PR and CLL: means over predicates, then over folds, with their spread."""
     means = [mean_of(list(fold.values())) for fold in by_fold]
     cells = []
@@ -192,11 +218,16 @@ def published_rows(data: str) -> Iterator[list[str]]:
         yield [f"{data}: LSM, published", f"{lsm[0]:.3f}", f"{lsm[1]:.3f}", *["–"] * 5]
 
 
-def summary_row(label: str, found: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a learner's figures on a data set."""
+def summary_row(
+    label: str, found: Sequence[dict[str, Any]], only: Container[str] | None = None
+) -> list[str]:
+    """Return a learner's figures on a data set: over all predicates, or some only."""
     row = [label]
     for protocol in PROTOCOLS:
-        row += spread([fold["scores"][protocol] for fold in found])
+        by_fold = [fold["scores"][protocol] for fold in found]
+        row += spread([{p: s for p, s in f.items() if only is None or p in only} for f in by_fold])
+    if only is not None:
+        return [*row, *["–"] * 3]
     row.append(f"{np.mean([fold['clauses'] for fold in found]):.1f}")
     for what in ("learning", "answering"):
         row.append(f"{np.mean([fold[what] for fold in found]):.1f}")
@@ -204,7 +235,7 @@ def summary_row(label: str, found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def predicate_rows(
-    data: str, found: Sequence[dict[str, Any]], best: Sequence[dict[str, dict[str, float]]]
+    data: str, found: Sequence[dict[str, Any]], best: Sequence[Scores]
 ) -> Iterator[list[str]]:
     """Yield, for each predicate, the means over folds beside the published figures."""
     for predicate in found[0]["scores"][PROTOCOLS[0]]:
@@ -219,37 +250,51 @@ def predicate_rows(
 
 
 def sections(options: Options) -> Iterator[str]:
-    """Compute the page: a table over all predicates, and one for each predicate."""
-    folds = {data: FOLDED.get(data, options.seeds) for data in PUBLISHED}
-    found = {
-        (data, label): run_tasks(
-            run_task,
-            [Task(data, fold, learner, SAMPLING) for fold in range(folds[data])],
-            options,
-            f"{data}, {label}",
-        )
-        for label, learner in LEARNERS.items()
-        for data in SHOWN[label]
-    }
+    """Compute the page: a table over all predicates, one for each predicate, one of the samples."""
+    columns = [f"{m}, {p}" for p in PROTOCOLS for m in ("AUC-PR", "CLL")]
+    header = ["data: learner", *columns, "clauses", "learning, CPU s", "answering, CPU s"]
     summary, single = [], []
-    for data in PUBLISHED:
-        best = best_possible(data, folds[data])
+    approximate: dict[str, None] = {}
+    for data, folds in FOLDED.items():
+        best = best_possible(data)
         summary += list(published_rows(data))
         summary.append([f"{data}: ceiling", *spread(best), *["–"] * 5])
-        shown = [label for label in LEARNERS if data in SHOWN[label]]
-        summary += [summary_row(f"{data}: {label}", found[data, label]) for label in shown]
-        if data in SHOWN[DEFAULT]:
-            single += list(predicate_rows(data, found[data, DEFAULT], best))
-    protocols = [f"{m}, {p}" for p in PROTOCOLS for m in ("AUC-PR", "CLL")]
-    yield "## Table 3: means over predicates"
-    yield markdown_table(
-        ["data: learner", *protocols, "clauses", "learning, CPU s", "answering, CPU s"], summary
+        for label, learner in learners_of(data):
+            tasks = [Task(data, fold, learner, SAMPLING) for fold in range(folds)]
+            found = run_tasks(run_folds, tasks, options, f"{data}, {label}")
+            summary.append(summary_row(f"{data}: {label}", found))
+            approximate |= {f"{data} {p} ({label})": None for f in found for p in f["approximate"]}
+            if label == DEFAULT:
+                single += list(predicate_rows(data, found, best))
+    yield not_run()
+    yield "## Table 3: means over predicates and folds"
+    yield markdown_table(header, summary)
+    yield (
+        f"More than {MOST_GROUND_CLAUSES:,} ground clauses would have been needed, so that answers "
+        f"are by mean field, in some fold for: {', '.join(approximate) or 'none'}."
     )
     yield f"## Table 4: single predicates, learner {DEFAULT}"
-    yield markdown_table(
-        ["predicate", *protocols, "AUC-PR, ceiling", "CLL, ceiling", "published AUC-PR / CLL"],
-        single,
-    )
+    beside = ["AUC-PR, ceiling", "CLL, ceiling", "published AUC-PR / CLL"]
+    yield markdown_table(["predicate", *columns, *beside], single)
+    yield "## Table 3: a third of the cells"
+    yield ABOUT_CELLS
+    yield markdown_table(header, [row for data in SAMPLES for row in sample_rows(data, options)])
+
+
+def sample_rows(data: str, options: Options) -> Iterator[list[str]]:
+    """Yield the figures of a sample of which a third of the cells is predicted."""
+    yield from published_rows(data)
+    dealt = [cells_of(data, seed) for seed in range(options.seeds)]
+    attributes = set(dealt[0].whole.schema.functional)
+    by_shares = [shares(one) for one in dealt]
+    some = [{p: s for p, s in found.items() if p in attributes} for found in by_shares]
+    yield [f"{data}: by shares", *spread(by_shares), *["–"] * 5]
+    yield [f"{data}: by shares, attributes", *spread(some), *["–"] * 5]
+    for label, learner in learners_of(data):
+        tasks = [Task(data, seed, learner, SAMPLING) for seed in range(options.seeds)]
+        found = run_tasks(run_cells, tasks, options, f"{data}, {label}")
+        yield summary_row(f"{data}: {label}", found)
+        yield summary_row(f"{data}: {label}, attributes", found, attributes)
 
 
 if __name__ == "__main__":

@@ -54,9 +54,8 @@ PUBLISHED_TALLIES = {
     },
 }
 LEARNER = LiftedStructureLearner()
-# as in the paper of MSL: whatever raises the training likelihood is added
-TRACTABLE = MSL(max_literals=4, max_variables=3, penalty=0.01, held_out=False, joint=False)
-UNRESTRICTED = replace(TRACTABLE, max_literals=5, max_variables=5)
+TRACTABLE = MSL(max_literals=4, max_variables=3)
+UNRESTRICTED = MSL(max_literals=5, max_variables=5)
 SIGMA = 100.0
 ASKED = Marginals(sampling=Sampling(samples=300, burn_in=60, chains=2, max_seconds=2.0))
 # CPU seconds for all queries of a predicate to a network; grounding long clauses takes minutes.

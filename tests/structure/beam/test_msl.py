@@ -22,7 +22,7 @@ from studies.planted_clauses import SHAPES, planted, recovered
 SMOKES = Predicate("smokes", ("t",))
 FRIENDS = Predicate("friends", ("t", "t"))
 LANGUAGE = Language((SMOKES, FRIENDS), max_literals=3, max_variables=3)
-SMALL = MSL(max_literals=3, max_variables=3)
+SMALL = MSL(max_literals=3, max_variables=3, held_out=True, joint=True, penalty=0.001)
 
 
 class Stopped(Exception):
@@ -135,6 +135,5 @@ def test_the_smallest_fold_of_uw_cse():
         pytest.skip(f"{VARIABLE} does not name a folder with benchmark data")
     folds = plain_folds("uwcse_lsl")
     fold = min(folds, key=lambda f: sum(f.count(p.name) for p in f.schema.predicates))
-    as_published = MSL(max_literals=4, max_variables=3, penalty=0.01, held_out=False, joint=False)
-    learned = as_published.fit([fold])
+    learned = MSL(max_literals=4, max_variables=3).fit([fold])
     assert learned.likelihood > -0.153

@@ -160,7 +160,7 @@ def test_an_initial_network_stays_and_locked_weights_too(example):
         replace(SMALL, initial=other).fit(example)
 
 
-def test_exclusive_values_are_learned_with_the_engine():
+def test_exclusive_values_are_learned():
     schema = Schema.of("colour(t,c!)", "red(t)")
     names = [f"T{i}" for i in range(12)]
     facts = {

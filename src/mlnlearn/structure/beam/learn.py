@@ -3,9 +3,8 @@
 Each round looks for the clauses that would improve the present network most, by beam search or
 shortest first, adds the best of them in turn, and learns the weights anew. Departures from the
 paper: candidates are screened by the score test on all data, not on samples; the best of a round
-are all tried, not the single best one; clauses must be of use for held-out databases and where
-atoms are predicted together, unless told otherwise (the paper's are ``held_out=False``,
-``joint=False``, ``penalty=0.01``).
+are all tried, not the single best one. As in the paper, whatever raises the training likelihood is
+added; with ``held_out`` and ``joint``, clauses must be of use beyond the data they are fitted to.
 """
 
 from __future__ import annotations
@@ -60,10 +59,12 @@ class MSLResult:
 class MSL(SearchSettings):
     """Settings of MSL, beside those of `SearchSettings`.
 
-    The penalty is for each literal by which a clause differs from where the search started.
-
     Attributes
     ----------
+    penalty
+        What a literal by which a clause differs from where the search started must gain.
+    held_out, joint
+        As in `SearchSettings`; off, as in the paper.
     strategy
         "beam": from the unit clauses and those of the network, change the best few clauses step by
         step. "shortest": try all clauses grown from the best shorter ones, length by length.
@@ -87,6 +88,9 @@ class MSL(SearchSettings):
     !cancer(x1) v smokes(x1)
     """
 
+    penalty: float = 0.01
+    held_out: bool = False
+    joint: bool = False
     strategy: Literal["beam", "shortest"] = "beam"
     max_literals: int = 4
     max_variables: int = 4
