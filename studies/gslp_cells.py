@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from mlnlearn.data.database import Database
+from mlnlearn.errors import MemoryLimitError
 from mlnlearn.evaluate.conditional import are_independent, conditional_probabilities
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.evaluate.ranking import Floats
@@ -82,12 +83,18 @@ def shares(dealt: Dealt) -> Scores:
 def _together(
     model: MLN, evidence: Database, dealt: Dealt, name: str, sampling: Sampling
 ) -> Floats:
-    """Return the probability of each unknown atom when all unknown cells are so at once."""
+    """Return the probability of each unknown atom when all unknown cells are so at once.
+
+    Where that is too large to ground, each is predicted with the other unknown ones false.
+    """
     wanted = dealt.unknown[name]
     if are_independent(model, [name]):
         return conditional_probabilities(model, evidence.closed(), name, wanted)
     every = [predicate.name for predicate in evidence.schema.predicates]
-    table = query(model, evidence, name, closed=every, **asdict(sampling)).tables[0]
+    try:
+        table = query(model, evidence, name, closed=every, **asdict(sampling)).tables[0]
+    except MemoryLimitError:
+        return conditional_probabilities(model, evidence.closed(), name, wanted)
     places = {tuple(atom): row for row, atom in enumerate(table.columns.T.tolist())}
     return table.probability[[places[tuple(atom)] for atom in wanted.T.tolist()]]
 
