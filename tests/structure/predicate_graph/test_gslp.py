@@ -160,7 +160,7 @@ def test_an_initial_network_stays_and_locked_weights_too(example):
         replace(SMALL, initial=other).fit(example)
 
 
-def test_exclusive_values_are_learned():
+def test_exclusive_places_stay_so_in_the_network():
     schema = Schema.of("colour(t,c!)", "red(t)")
     names = [f"T{i}" for i in range(12)]
     facts = {
@@ -172,7 +172,15 @@ def test_exclusive_values_are_learned():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_length": 1}, {"max_same": 0}, {"sigma": 0.0}, {"penalty": -1.0}, {"jobs": 0}]
+    "wrong",
+    [
+        {"max_length": 1},
+        {"max_same": 0},
+        {"sigma": 0.0},
+        {"penalty": -1.0},
+        {"jobs": 0},
+        {"max_loop": 0},
+    ],
 )
 def test_bad_settings_are_refused(wrong):
     with pytest.raises(InputError):

@@ -123,8 +123,8 @@ class GSLP(SearchSettings):
     def __post_init__(self) -> None:
         if self.max_length < 2 or self.max_same < 1 or self.jobs < 1:
             raise InputError("clauses need at least 2 literals, 1 of a predicate, and 1 process")
-        if self.mw < 0:
-            raise InputError("mw must be at least 0")
+        if self.mw < 0 or self.max_loop < 1:
+            raise InputError("mw must be at least 0, and max_loop at least 1 (no loops)")
         super().__post_init__()
 
     def fit(

@@ -29,7 +29,8 @@ class SearchSettings:
         With several databases, keep only clauses that also raise the likelihood of databases left
         out of the fit.
     joint
-        Keep only clauses that do no harm where all atoms of a predicate are unknown at once.
+        Keep only clauses that do no harm where all atoms of a predicate are unknown at once. With a
+        single database, of which nothing can be held out, they must be of use there as well.
     sigma
         Standard deviation of the Gaussian prior on weights.
     initial
