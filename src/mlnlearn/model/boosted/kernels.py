@@ -2,20 +2,7 @@
 
 A *lookup* maps the packed key of some arguments of a predicate to a group of facts. All lookups of
 a `World` live in a few shared arrays (an *arena*), so that one call can run through any number of
-them. A lookup is one row of integers, its *program*:
-
-==========  ====================================================================
-0           number of key columns
-1-5, 6-10   which columns of the binding table, and what each is multiplied by
-11          what to add to the key (from constants)
-12          0: the key is a place in the table; 1: the key is hashed to one
-13, 14      where its groups' table starts in `groups`, and its size
-15          where its groups start in `starts` and `lengths`
-16          number of constants told apart at an open argument, 0 for none
-17          where the constants' codes of its facts start in `slots`
-18          number of its first candidate
-19          where its hashed keys start in `hash_keys`
-==========  ====================================================================
+them. A lookup is one row of integers, its *program*, whose places have the names below.
 """
 
 from __future__ import annotations
@@ -23,9 +10,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-KEY_PLACES = 5
+KEY_PLACES = 16
 """Most key columns that a program can hold."""
-WIDTH = 20
+# Places of a program.
+NUMBER = 0  # number of key columns
+COLUMN = 1  # which columns of the binding table the key is made of, ...
+FACTOR = COLUMN + KEY_PLACES  # ... and what each is multiplied by
+PLUS = FACTOR + KEY_PLACES  # what to add to the key (from constants)
+HASHED = PLUS + 1  # 0: the key is a place in the table; 1: the key is hashed to one
+GROUPS = HASHED + 1  # where its groups' table starts in `groups`, ...
+SIZE = GROUPS + 1  # ... and its size
+STARTS = SIZE + 1  # where its groups start in `starts` and `lengths`
+SLOTS = STARTS + 1  # number of constants told apart at an open argument, 0 for none
+CODES = SLOTS + 1  # where the constants' codes of its facts start in `slots`
+FIRST = CODES + 1  # number of its first candidate
+HASH_KEYS = FIRST + 1  # where its hashed keys start in `hash_keys`
+WIDTH = HASH_KEYS + 1
 """Length of a program."""
 
 
@@ -55,18 +55,18 @@ def fill_hash(keys, size):  # type: ignore[no-untyped-def]
 def _find(program, columns, groups, hash_keys, keys, found):  # type: ignore[no-untyped-def]
     """Put the group of facts that each row of a binding table finds into `found`, -1 for none."""
     rows = columns.shape[1]
-    keys[:rows] = program[11]
-    for place in range(program[0]):
-        column, factor = columns[program[1 + place]], program[6 + place]
+    keys[:rows] = program[PLUS]
+    for place in range(program[NUMBER]):
+        column, factor = columns[program[COLUMN + place]], program[FACTOR + place]
         for row in range(rows):
             keys[row] += np.int64(column[row]) * factor
-    size = program[14]
-    table = groups[program[13] : program[13] + size]
-    if program[12] == 0:
+    size = program[SIZE]
+    table = groups[program[GROUPS] : program[GROUPS] + size]
+    if program[HASHED] == 0:
         for row in range(rows):
             found[row] = table[keys[row]]
         return
-    stored = hash_keys[program[19] : program[19] + size]
+    stored = hash_keys[program[HASH_KEYS] : program[HASH_KEYS] + size]
     for row in range(rows):
         key = keys[row]
         place = _place(key, size)
@@ -119,7 +119,7 @@ def _most_counts(program, size, example, found, hits, number):  # type: ignore[n
         row = hits[place]
         facts += size[found[row]]
         examples += place == 0 or example[hits[place - 1]] != example[row]
-    return min(facts, examples * max(program[16], 1))
+    return min(facts, examples * max(program[SLOTS], 1))
 
 
 @njit(cache=True)
@@ -136,12 +136,12 @@ def count_candidates(  # type: ignore[no-untyped-def]
     hits = np.empty(rows + 1, np.int64)
     candidates = np.empty(rows + 1024, np.int32)
     examples, counts = np.empty_like(candidates), np.empty_like(candidates)
-    sums = np.zeros(max(1, programs[:, 16].max() if len(programs) else 1), np.int64)
+    sums = np.zeros(max(1, programs[:, SLOTS].max() if len(programs) else 1), np.int64)
     touched = np.empty(len(sums), np.int64)
     filled, highest = 0, 0
     for program in programs:
         number = _find_hits(program, columns, groups, hash_keys, keys, found, hits)
-        size, first = lengths[program[15] :], program[18]
+        size, first = lengths[program[STARTS] :], program[FIRST]
         room = _most_counts(program, size, example, found, hits, number)
         while filled + room > len(counts):
             candidates, examples = _grown(candidates), _grown(examples)
@@ -150,11 +150,11 @@ def count_candidates(  # type: ignore[no-untyped-def]
         for place in range(number):
             row = hits[place]
             group = found[row]
-            if program[16] == 0:
+            if program[SLOTS] == 0:
                 touched[0], seen = 0, 1
                 sums[0] += size[group]
             else:
-                start = program[17] + starts[program[15] + group]
+                start = program[CODES] + starts[program[STARTS] + group]
                 for slot in slots[start : start + size[group]]:
                     if sums[slot] == 0:
                         touched[seen] = slot

@@ -18,9 +18,24 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
-from mlnlearn.errors import CountOverflowError
+from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.kernels import KEY_PLACES, WIDTH, fill_hash
+from mlnlearn.model.boosted.kernels import (
+    CODES,
+    COLUMN,
+    FACTOR,
+    GROUPS,
+    HASH_KEYS,
+    HASHED,
+    KEY_PLACES,
+    NUMBER,
+    PLUS,
+    SIZE,
+    SLOTS,
+    STARTS,
+    WIDTH,
+    fill_hash,
+)
 
 EQUALS = "="
 """Name of the built-in predicate that compares two terms of a type."""
@@ -59,6 +74,21 @@ def equality(kind: str) -> Predicate:
     ('person', 'person')
     """
     return Predicate(EQUALS, (kind, kind))
+
+
+def refuse_arity(predicate: Predicate) -> None:
+    """Raise an error where a predicate has more arguments than facts can be found by.
+
+    Examples
+    --------
+    >>> refuse_arity(Predicate("likes", ("person", "person")))
+    """
+    if predicate.arity >= KEY_PLACES:  # one place of a key may be the database
+        raise InputError(
+            f"{predicate.name} has {predicate.arity} arguments; a boosted model takes predicates"
+            f" of up to {KEY_PLACES - 1}",
+            hint="split it into several predicates",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +237,8 @@ class World:
             names, codes = self.values(predicate.types[place])
             columns.append(codes[facts[place + 1]])
             sizes.append(len(names))
-        if len(columns) > KEY_PLACES or math.prod(max(s, 1) for s in sizes) >= _KEY_LIMIT:
+        refuse_arity(predicate)
+        if math.prod(max(s, 1) for s in sizes) >= _KEY_LIMIT:
             raise CountOverflowError(
                 f"{len(columns)} arguments of {predicate.name} do not fit in a 64-bit key",
                 hint="leave the predicate out of the rules, or split its facts",
@@ -221,8 +252,8 @@ class World:
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
         lengths = np.diff(np.append(first, len(ordered)))
         program = self._store(ordered[first], math.prod(sizes), first, lengths)
-        program[0] = len(columns)
-        program[6 : 6 + len(columns)] = multipliers
+        program[NUMBER] = len(columns)
+        program[FACTOR : FACTOR + len(columns)] = multipliers
         return Lookup(program, first.astype(np.int32), lengths.astype(np.int32), order)
 
     def _store(self, keys: Ints, space: int, first: Ints, lengths: Ints) -> Ints:
@@ -231,13 +262,13 @@ class World:
         if space <= max(_MOST_DENSE, 4 * len(keys)):
             groups = np.full(max(space, 1), -1, np.int32)
             groups[keys] = np.arange(len(keys), dtype=np.int32)
-            program[14] = space
+            program[SIZE] = space
         else:
-            program[12], program[14] = 1, 1 << int(2 * len(keys) + 1).bit_length()
-            table_keys, groups = fill_hash(keys, program[14])
-            program[19] = self.arena.add("hash_keys", table_keys)
-        program[13] = self.arena.add("groups", groups)
-        program[15] = self.arena.add("starts", first)
+            program[HASHED], program[SIZE] = 1, 1 << int(2 * len(keys) + 1).bit_length()
+            table_keys, groups = fill_hash(keys, program[SIZE])
+            program[HASH_KEYS] = self.arena.add("hash_keys", table_keys)
+        program[GROUPS] = self.arena.add("groups", groups)
+        program[STARTS] = self.arena.add("starts", first)
         self.arena.add("lengths", lengths)
         return program
 
@@ -273,17 +304,17 @@ class World:
                 places.append(place)
         lookup = self.lookup(pattern.predicate, tuple(places), tuple(constants))
         program = lookup.program.copy()
-        program[0] -= len(constants)
+        program[NUMBER] -= len(constants)
         for number, place in enumerate(places):
-            program[1 + number] = int(pattern.terms[place]) + 1
+            program[COLUMN + number] = int(pattern.terms[place]) + 1
         for number, place in enumerate(constants):
             code = self.values(pattern.predicate.types[place])[0].get(str(pattern.terms[place]))
             if code is None:
                 return None
-            program[11] += code * program[6 + program[0] + number]
+            program[PLUS] += code * program[FACTOR + program[NUMBER] + number]
         if slot is not None:
-            program[16] = len(self.values(pattern.predicate.types[slot])[0])
-            program[17] = self._slot(pattern.predicate, lookup, slot)
+            program[SLOTS] = len(self.values(pattern.predicate.types[slot])[0])
+            program[CODES] = self._slot(pattern.predicate, lookup, slot)
         return lookup, program
 
     def _slot(self, predicate: Predicate, lookup: Lookup, slot: int) -> int:

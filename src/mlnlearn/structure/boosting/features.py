@@ -17,7 +17,7 @@ import numpy as np
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.errors import CountOverflowError
 from mlnlearn.model.boosted.bindings import Bindings, Flip
-from mlnlearn.model.boosted.kernels import count_candidates
+from mlnlearn.model.boosted.kernels import FIRST, SLOTS, WIDTH, count_candidates
 from mlnlearn.model.boosted.rules import Body
 from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting.language import Language, Template, new_types, repeats
@@ -258,15 +258,15 @@ class Features:
             if found is None or not len(found[0].lengths):
                 continue
             program = found[1].copy()
-            program[18] = size
+            program[FIRST] = size
             programs.append(program)
             used.append(template)
             first.append(size)
             names.append(self._constants(template))
-            size += max(int(program[16]), 1)
+            size += max(int(program[SLOTS]), 1)
         arena = self.world.arena
         candidate, example, count, too_large = count_candidates(
-            np.array(programs, np.int64).reshape(len(programs), -1),
+            np.array(programs, np.int64).reshape(-1, WIDTH),
             table.columns,
             table.example,
             arena.groups,

@@ -30,7 +30,7 @@ from mlnlearn.counting.arrays import Codes
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
-from mlnlearn.model.boosted.world import World
+from mlnlearn.model.boosted.world import World, refuse_arity
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 
 Expected: TypeAlias = Callable[[Codes], Floats]
@@ -162,6 +162,7 @@ def make_pool(
     >>> len(pool.labels), round(float(pool.weight.sum()), 6), round(pool.start + pool.shift, 4)
     (100, 10.0, -4.5951)
     """
+    refuse_arity(world.schema[target])
     if examples is None:
         examples = _population(world.databases, target, sampling.most_examples, rng)
     labels = examples.labels
