@@ -133,3 +133,23 @@ def test_bad_input_is_refused():
         auc_roc([1, 0], [1, 1], [1, -1])
     with pytest.raises(InputError, match=r"but weights \(1,\)"):
         auc_roc([1, 0], [1, 1], [1])
+
+
+def test_scores_equal_up_to_round_off_are_ties():
+    """The same probability, added up in other orders: which is a bit larger says nothing."""
+    rng = np.random.default_rng(5)
+    labels = rng.random(400) < 0.3
+    scores = np.round(rng.random(400) + 0.2 * labels, 1)
+    shaken = scores * (1.0 + 4e-16 * rng.integers(-3, 4, 400))
+    for metric in (auc_pr, average_precision, auc_roc):
+        assert metric(labels, shaken) == metric(labels, scores)
+    assert (shaken != scores).any()
+    points = operating_points([True, False, True], [0.1 + 0.2, 0.3, 0.2])
+    assert points.thresholds.tolist() == [0.3, 0.2]
+    assert auc_roc([True, False], [0.1 + 0.2, 0.3]) == 0.5
+
+
+def test_small_and_infinite_scores_are_told_apart():
+    assert auc_roc([True, False, False], [2e-300, 1e-300, 0.0]) == 1.0
+    assert auc_roc([True, False, True], [np.inf, np.inf, -np.inf]) == 0.25
+    assert auc_roc([True, False], [0.5 + 1e-10, 0.5]) == 1.0

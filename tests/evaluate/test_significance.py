@@ -49,6 +49,18 @@ def test_wins_losses_ties():
         wins_losses_ties([1, 2], [1])
 
 
+def test_differences_equal_up_to_round_off_are_ties():
+    """0.2 - 0.1 and 0.3 - 0.2 differ in their last bits; so do 0.1 + 0.2 and 0.3."""
+    first, second = [0.2, 0.3, 0.6, 0.1 + 0.2, 0.5], [0.1, 0.2, 0.7, 0.3, 0.2]
+    whole = [2, 3, 6, 3, 5], [1, 2, 7, 3, 2]
+    assert len({a - b for a, b in zip(first, second, strict=True)}) == 5
+    assert wilcoxon(first, second) == wilcoxon(*whole)
+    assert wilcoxon([0.1 + 0.2], [0.3]) == 1.0
+    assert wins_losses_ties(first, second) == wins_losses_ties(*whole) == Tally(3, 1, 1)
+    assert paired_t_test([0.2, 0.3, 0.7], [0.1, 0.2, 0.6]) == 0.0
+    assert wins_losses_ties([0.5 + 1e-9], [0.5]) == Tally(1, 0, 0)
+
+
 def made(name, values, metric="ap", seeds=1):
     return Results(
         name,

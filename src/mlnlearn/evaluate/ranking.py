@@ -2,7 +2,8 @@
 
 All of them read the same *operating points*: how many positives and negatives score at least as
 much as each threshold. Examples with equal scores pass a threshold together, so ties make one
-point, whatever the order of the examples.
+point, whatever the order of the examples. Scores that differ by round-off alone are equal: the same
+sum taken in another order must not decide which of two examples ranks higher.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from mlnlearn.errors import InputError
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.bool_]
+
+ROUND_OFF = 1e-12
+"""Numbers this close, relative to their size, are ties: far above what the order of additions
+changes, far below any difference that means something."""
 
 
 def labelled(
@@ -51,7 +56,7 @@ class OperatingPoints:
     Attributes
     ----------
     thresholds
-        The distinct scores, in descending order.
+        The distinct scores, in descending order; of scores equal up to round-off, the lowest.
     true_positives, false_positives
         Total weight of the positives, and of the negatives, that score at least the threshold.
 
@@ -159,7 +164,8 @@ def operating_points(
         truth, values, mass = truth[some], values[some], mass[some]
     order = np.argsort(-values)
     ranked = values[order]
-    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])
+    falls = ~np.isclose(ranked[1:], ranked[:-1], rtol=ROUND_OFF, atol=0.0)
+    last = np.flatnonzero(np.append(falls, True)[: len(ranked)])
     hits = truth[order]
     if mass is None:
         true = np.cumsum(hits, dtype=np.int64)[last].astype(np.float64)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.metrics import SMALLER_IS_BETTER
-from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.evaluate.ranking import ROUND_OFF, Floats
 from mlnlearn.evaluate.results import Results
 
 
@@ -20,7 +20,16 @@ def _differences(first: ArrayLike, second: ArrayLike) -> Floats:
     if one.shape != other.shape or one.ndim != 1:
         raise InputError(f"scores must come in pairs; found shapes {one.shape} and {other.shape}")
     gaps = one - other
-    return gaps[~np.isnan(gaps)]
+    paired = ~np.isnan(gaps)
+    gaps, size = gaps[paired], np.abs([one[paired], other[paired]])
+    # 0.9 - 0.8 and 0.3 - 0.2 are the same difference, though not to the last bit: a rank, or a
+    # tie, must not hang on that. Round-off is as large as the scores make it, not the difference.
+    largest = float(size.max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return gaps
+    unit = ROUND_OFF * largest
+    rounded: Floats = np.rint(gaps / unit) * unit
+    return rounded
 
 
 def paired_t_test(first: ArrayLike, second: ArrayLike) -> float:
