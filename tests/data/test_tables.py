@@ -5,6 +5,7 @@ import random
 import warnings
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -299,6 +300,27 @@ def test_files_longer_than_a_chunk(tmp_path):
     write(tmp_path, {"t.csv": "id,n\n" + "".join(rows)})
     with pytest.raises(InputErrors, match=r"t\.csv:20003: expected 2 cells, found 1"):
         from_csv(tmp_path, keys={"t": "id"})
+
+
+@pytest.mark.parametrize(
+    "name", ["t[1]", "t*", "t?", "t[!x]", "[", "**", "a{b,c}", "it's", "~", "k=v", "s3:"]
+)
+def test_files_are_read_by_their_own_name_not_as_a_pattern(tmp_path, name):
+    """Beside each file lie others that its name would match as a pattern."""
+    numbers = {text: str(place) for place, text in enumerate([name, "t1", "tx", "ab", "x"])}
+    for within in (tmp_path, tmp_path / name):
+        within.mkdir(exist_ok=True)
+        for text, number in numbers.items():
+            plain = tmp_path / "made.parquet"
+            duckdb.sql(f"SELECT {number} AS id, 'v' AS c").write_parquet(str(plain))
+            plain.rename(within / f"{text}.parquet")
+            (within / f"{text}.csv").write_text(f"id,c\n{number},v\n")
+        for text, number in numbers.items():
+            for read, suffix in ((from_parquet, ".parquet"), (from_csv, ".csv")):
+                file = within / (text + suffix)
+                database, _ = read({"t": file}, keys={"t": "id"})
+                assert list(database.rows("c")) == [(number, "v")]
+                assert str(database.schema) == "c(t,c_value!)"
 
 
 def test_sources_that_are_not_there(tmp_path):

@@ -19,6 +19,7 @@ from mlnlearn.data.load.tables import KeysLike, Table
 from mlnlearn.errors import InputError, InputErrors, Location
 
 Source = str | Path | abc.Mapping[str, str | Path]
+_WILDCARDS = frozenset("*?[")
 
 
 def from_csv(
@@ -203,7 +204,7 @@ def read_parquet(name: str, path: Path) -> Table:
     """Read one Parquet file as a table without keys."""
     if not path.is_file():
         raise InputError("cannot read the file: No such file or directory", Location(str(path)))
-    relation = "read_parquet('" + str(path).replace("'", "''") + "')"
+    relation = f"read_parquet({_literal(path)}, hive_partitioning=false)"
     try:
         with duckdb.connect() as connection:
             columns = duckdb_columns(connection, relation)
@@ -211,3 +212,11 @@ def read_parquet(name: str, path: Path) -> Table:
         first = str(error).splitlines()[0]
         raise InputError(f"not a Parquet file: {first}", Location(str(path))) from None
     return Table(name, columns, source=str(path))
+
+
+def _literal(path: Path) -> str:
+    """Return an SQL string that DuckDB reads as this file's name, not as a pattern of names."""
+    # absolute, so that no name looks like an address ("s3:...") or a home folder ("~")
+    signs = str(path.absolute())
+    name = "".join(f"[{sign}]" if sign in _WILDCARDS else sign for sign in signs)
+    return "'" + name.replace("'", "''") + "'"
