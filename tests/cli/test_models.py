@@ -138,3 +138,30 @@ def test_bad_input_is_one_message(folder, program, command, message):
     assert message in err
     assert "Traceback" not in err
     assert not list(folder.glob("learned*"))
+
+
+def boosted(program):
+    code, _, err = program(
+        "learn", "--learner", "mln-bt", "--schema", "rules.mln", "--db", "one.db", "--target",
+        "smokes", "--set", "steps=2", "--out", "trees.mln",
+    )  # fmt: skip
+    assert code == 0, err
+
+
+def test_damaged_json_beside_rules_is_an_error_that_names_it(folder, program):
+    """The rules alone may be fewer than the model: they never stand in for it without a word."""
+    boosted(program)
+    ask = ("infer", "--model", "trees.mln", "--db", "evidence.db", "--query", "smokes")
+    assert program(*ask)[0] == 0
+    file = folder / "trees.json"
+    whole = file.read_bytes()
+    for kept in (0, 1, len(whole) // 2, len(whole) - 3):
+        file.write_bytes(whole[:kept])
+        code, out, err = program(*ask)
+        assert (code, out) == (1, "")
+        assert "trees.json" in err
+        assert "damaged" in err
+    file.write_bytes(b"{\xff")
+    assert program(*ask)[0] == 1
+    file.write_text("[1, 2]")  # a file of something else
+    assert program(*ask)[0] == 0

@@ -12,6 +12,7 @@ import typer
 import mlnlearn as ml
 from mlnlearn.cli.registry import LEARNERS
 from mlnlearn.errors import InputError, Location
+from mlnlearn.syntax.files import read_text
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs
     from mlnlearn.data.load.cutoff import CutOff
@@ -125,17 +126,18 @@ def read_saved(path: Path) -> MLN | BoostedModel | JoinBayesModel:
     """Read a model, whichever it is by what is in the file.
 
     A boosted model or a Bayes net is saved as rules to read with JSON beside them; either file may
-    be named. Rules that were changed since are taken as the network that they are.
+    be named. Rules that were changed since are taken as the network that they are; JSON that cannot
+    be read is an error, since the rules alone may say less than the model.
     """
     from mlnlearn.model.boosted.files import FORMAT as BOOSTED  # noqa: PLC0415 - loads the models
     from mlnlearn.model.boosted.model import BoostedModel  # noqa: PLC0415
     from mlnlearn.structure.join_bayes.model import FORMAT as NET  # noqa: PLC0415
     from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
 
-    plain, file = _json(path), path
+    plain, file = _json(path) if _looks_like_json(path) else None, path
     if plain is None:
         file = path.with_suffix(".json")
-        plain = _json(file)
+        plain = _json(file) if file.exists() else None
         if plain is None or plain.get("format") not in (BOOSTED, NET):
             return ml.MLN.read(path)
     found = (
@@ -158,15 +160,31 @@ def read_network(path: Path) -> MLN:
     )
 
 
-def _json(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in a file; None where the file is missing or something else."""
+def _looks_like_json(path: Path) -> bool:
+    """Whether a file begins as a JSON object does; rules never do."""
+    if path.suffix == ".json":
+        return True
     try:
         with path.open("rb") as file:
-            if not file.read(64).lstrip().startswith(b"{"):
-                return None
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+            return file.read(64).lstrip().startswith(b"{")
+    except OSError:
+        return False
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None where it holds other JSON."""
+    text = read_text(path)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        message = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
+        raise InputError(
+            f"this model file is damaged: {message}",
+            Location(str(path), line),
+            hint="save the model again; or, to take the rules beside it as a network of their own, "
+            "move this file away",
+        ) from None
     return found if isinstance(found, dict) else None
 
 
