@@ -22,7 +22,7 @@ from mlnlearn.syntax import MlnFile
 TYPES = ["person", "project", "num", "Place", "t-1"]
 # Names are shared between types, predicates and variables wherever the language allows it.
 PREDICATES = ["smokes", "Friends", "project", "p'", "_q", "x", "vv", "Rain"]
-VARIABLES = ["x", "y", "z", "v", "exist", "x-1", "y'", "_a", "é", "person"]
+VARIABLES = ["x", "y", "z", "v", "exist", "x_1", "y'", "_a", "é", "person"]
 
 constant_names = st.one_of(
     st.sampled_from(["Anna", "Bob", "1", "-3", "2.5", "anna", "new york", "v", ".5", "+1", "3D"]),

@@ -50,6 +50,24 @@ a.mln:7:3: 'smokes' takes 1 argument, not 2
     ^
   hint: it is declared as smokes(person)
 =====
+smokes(x-1) => smokes(x)
+-----
+1 problem found
+a.mln:7:8: 'x-1' reads as one variable, with '-' in its name; there is no arithmetic on terms
+  smokes(x-1) => smokes(x)
+         ^
+  hint: give the relation of the two a predicate, as in succ(x0,x), or write the name with '_'; \
+a constant stands in quotes: "x-1"
+=====
+EXIST x-y smokes(x-y)
+-----
+1 problem found
+a.mln:7:7: 'x-y' reads as one variable, with '-' in its name; there is no arithmetic on terms
+  EXIST x-y smokes(x-y)
+        ^
+  hint: give the relation of the two a predicate, as in succ(x0,x), or write the name with '_'; \
+a constant stands in quotes: "x-y"
+=====
 friends(x)
 -----
 1 problem found

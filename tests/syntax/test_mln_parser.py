@@ -180,7 +180,7 @@ def test_connectives_and_terms(text, expected):
         ("smokes(x) /* a ... b \n c */ => Rain", "smokes(x) => Rain"),
         ("friends(x,\n y)", "friends(x,y)"),
         ("\tsmokes( x )\t=>\tRain\r\n", "smokes(x) => Rain"),
-        ("smokes(x-1) ^ smokes(x') ^ smokes(_y)", "smokes(x-1) ^ smokes(x') ^ smokes(_y)"),
+        ("smokes(x_1) ^ smokes(x') ^ smokes(_y)", "smokes(x_1) ^ smokes(x') ^ smokes(_y)"),
     ],
 )
 def test_printed_forms(text, expected):

@@ -146,7 +146,21 @@ class FormulaParser:
             self.cursor.unexpected("a variable", "variables start in lower case")
         if token.text in self.table.predicates and self.cursor.peek(1).touches(token, "("):
             self.cursor.unexpected("a variable", "name the variables before the formula")
-        return Variable(token.text), self.cursor.take()
+        return self._variable(), token
+
+    def _variable(self) -> Variable:
+        """Take a name as a variable; ``t-1`` is refused, since it looks like a difference."""
+        token = self.cursor.take()
+        if "-" in token.text:
+            first = token.text.split("-")[0]
+            self.cursor.fail(
+                f"'{token.text}' reads as one variable, with '-' in its name; there is no "
+                "arithmetic on terms",
+                token,
+                f"give the relation of the two a predicate, as in succ({first}0,{first}), or write "
+                f"the name with '_'; a constant stands in quotes: \"{token.text}\"",
+            )
+        return Variable(token.text)
 
     def _simple(self) -> Formula:
         """Read an atom or a comparison."""
@@ -242,11 +256,11 @@ class FormulaParser:
             ):
                 cursor.unexpected("a variable after '+'")
             self.checker.mark(token.text, sign)
-            return Variable(cursor.take().text)
+            return self._variable()
         if token.kind == "name" and cursor.peek(1).text == "(":
             return self._application()
         if token.kind == "name" and is_variable_name(token.text):
-            return Variable(cursor.take().text)
+            return self._variable()
         if token.kind not in ("name", "number", "string"):
             cursor.unexpected("a term")
         return Constant(constant_name(cursor))

@@ -10,7 +10,8 @@ from typing import NamedTuple, NoReturn
 
 from mlnlearn.errors import InputError, Location
 
-# Names may hold hyphens and primes (x-1, x'); a word such as 3D is a name, 3e5 a number.
+# Names may hold hyphens (of variables the parser refuses them: x-1) and primes (x'); a word such as
+# 3D is a name, 3e5 a number.
 _TOKEN = re.compile(
     r"""
       (?P<space>[^\S\n]+|//[^\n]*|/\*(?s:.*?)\*/)

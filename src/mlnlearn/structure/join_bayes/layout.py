@@ -186,5 +186,6 @@ class _Builder:
 
 
 def _name(kind: str) -> str:
-    """Return a variable's name for a type: variables start in lower case."""
-    return kind[:1].lower() + kind[1:] if kind[:1].isalpha() else f"x{kind}"
+    """Return a variable's name for a type: variables start in lower case and hold no ``-``."""
+    name = kind[:1].lower() + kind[1:] if kind[:1].isalpha() else f"x{kind}"
+    return name.replace("-", "_")
