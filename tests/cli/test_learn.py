@@ -239,7 +239,7 @@ def test_settings_are_listed(folder, program):
     listed = {line.split()[0] for line in out.splitlines() if line[:1].strip()}
     assert {"steps", "clauses_per_step", "balance", "prior"} <= listed
     assert not {"target", "seed", "representation"} & listed
-    assert "Most leaves of a tree. (whole number)" in out
+    assert "Most leaves of a tree. (a whole number, at least" in out
 
 
 def test_settings_reach_the_learner(folder, program):
@@ -288,7 +288,7 @@ def test_all_bad_settings_are_named_at_once(folder, program):
     )
     assert (code, out) == (1, "")
     assert "6 problems found" in err
-    assert "--set steps=many: expected whole number" in err
+    assert "--set steps=many: expected a whole number, at least 0" in err
     assert "--set line_search=maybe: expected true or false" in err
     assert "--set depth: mln-bt has no such setting" in err
     assert "there are: steps, leaves, literals_per_node" in err
@@ -309,9 +309,15 @@ def test_all_bad_settings_are_named_at_once(folder, program):
         ("--learner mbn --db few1.db --tables few --out m", "not both"),
         ("--learner mbn --tables nothing --out m", "nothing"),
         ("--learner rdn-b --db few1.db --target nobody --out m", "no such predicate 'nobody'"),
-        ("--learner rdn-b --db few1.db --target student --set steps=-1 --out m", "not be negative"),
+        (
+            "--learner rdn-b --db few1.db --target student --set steps=-1 --out m",
+            "at least 0",
+        ),
         ("--learner msl --db few1.db --set strategy=depth --out m", "expected beam or shortest"),
-        ("--learner gslp --db few1.db --set max_length=1 --out m", "at least 2 literals"),
+        (
+            "--learner gslp --db few1.db --set max_length=1 --out m",
+            "at least 2",
+        ),
     ],
 )
 def test_bad_commands_are_one_message(folder, program, options, message):

@@ -267,12 +267,9 @@ def _print_rules(rules: Weighted, *, ordered: bool) -> None:
 
 
 def _print_settings(name: str, entry: Entry) -> None:
-    from mlnlearn.cli.settings import settings_of, shown_default  # noqa: PLC0415 - loads the models
+    from mlnlearn.cli.settings import explained, settings_of  # noqa: PLC0415 - loads the models
 
     screen = console()
     screen.print(heading(f"{name}: {entry.summary}"))
-    rows = [
-        (item.name, shown_default(item), f"{item.meaning} ({item.kind})".strip())
-        for item in settings_of(entry).values()
-    ]
+    rows = [explained(setting) for setting in settings_of(entry).values()]
     print_table(screen, ("setting", "default", "what it is"), rows, words=(0, 1, 2))

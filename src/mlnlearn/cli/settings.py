@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from mlnlearn.cli.registry import Entry
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
+from mlnlearn.settings import Setting, alternatives, describe, plain_type
 
 # What has an option of its own.
 _OPTIONS = {"target": "--target", "seed": "--seed", "base": "--base"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
-_FILE = "file.mln"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A setting of a learner: its name, type, default, and what its class says of it."""
-
-    name: str
-    hint: Any
-    default: Any
-    meaning: str = ""
-
-    @property
-    def kind(self) -> str:
-        """What values it takes, in words."""
-        return _kind(self.hint)
 
 
 def settings_of(entry: Entry) -> dict[str, Setting]:
@@ -44,34 +25,13 @@ def settings_of(entry: Entry) -> dict[str, Setting]:
     >>> from mlnlearn.cli.registry import learner_named
     >>> setting = settings_of(learner_named("mln-bt"))["steps"]
     >>> setting.default, setting.kind
-    (20, 'whole number')
+    (20, 'a whole number, at least 0')
     """
-    kind = entry.load()
-    hints, meanings = get_type_hints(kind), _meanings(kind)
     return {
-        item.name: Setting(item.name, hints[item.name], _default(item), meanings.get(item.name, ""))
-        for item in fields(kind)
-        if item.name not in _OPTIONS and item.name not in entry.fixed
+        name: setting
+        for name, setting in describe(entry.load()).items()
+        if name not in _OPTIONS and name not in entry.fixed
     }
-
-
-def _default(item: Field[Any]) -> Any:
-    return item.default_factory() if item.default_factory is not MISSING else item.default
-
-
-def _meanings(kind: type) -> dict[str, str]:
-    """Read the descriptions of settings off the docstrings of a class and those it derives from."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        listed: list[str] = []
-        for line in inspect.cleandoc(base.__doc__ or "").splitlines():
-            if line.startswith(" ") and listed:
-                for name in listed:
-                    found[name] = f"{found[name]} {line.strip()}".strip()
-            else:
-                listed = [name for name in line.split(", ") if name.isidentifier()]
-                found |= dict.fromkeys(listed, "")
-    return {name: text.replace("``", "").replace("`", "") for name, text in found.items()}
 
 
 def parse_settings(
@@ -127,28 +87,34 @@ def _unknown(
 
 
 def _read(text: str, setting: Setting) -> Any:
-    for hint in _alternatives(setting.hint):
+    for hint in map(plain_type, alternatives(setting.hint)):
         try:
-            return _value(text, hint)
+            return setting.value_of(_value(text, hint))
         except ValueError:
             continue
-    raise InputError(f"--set {setting.name}={text}: expected {setting.kind}")
+    raise InputError(f"--set {setting.name}={text}: expected {_kind(setting)}")
+
+
+def _kind(setting: Setting) -> str:
+    """Say what the command line takes: of networks and rules, the file that has them."""
+    kind = setting.kind.replace("'", "")
+    for name in ("a list of Rules", "a MLN"):
+        kind = kind.replace(name, "a file .mln")
+    return kind.replace("a list of names", "names with commas")
 
 
 def _value(text: str, hint: Any) -> Any:
     """Read a text as one type; a `ValueError` says that it does not read so."""
     if hint is type(None):
         if text.lower() != "none":
-            raise ValueError
+            raise ValueError(text)
         return None
     if hint is bool:
         if text.lower() not in _TRUTH:
-            raise ValueError
+            raise ValueError(text)
         return _TRUTH[text.lower()]
     if get_origin(hint) is Literal:
-        if text not in get_args(hint):
-            raise ValueError
-        return text
+        return {str(choice): choice for choice in get_args(hint)}.get(text, text)
     if hint is MLN:
         return MLN.read(Path(text))
     if get_origin(hint) is tuple:
@@ -173,28 +139,9 @@ def _parts(text: str) -> Iterator[str]:
         yield part.strip()
 
 
-def _alternatives(hint: Any) -> list[Any]:
-    """Return the types of a union, None first: the word cannot be meant for a text."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return sorted(get_args(hint), key=lambda part: part is not type(None))
-    return [hint]
-
-
-def _kind(hint: Any) -> str:
-    none = [part for part in _alternatives(hint) if part is type(None)]
-    rest = [part for part in _alternatives(hint) if part is not type(None)]
-    words = [_kind_of_one(part) for part in rest] + ["none" for _ in none]
-    return ", or ".join(words)
-
-
-def _kind_of_one(hint: Any) -> str:
-    if hint is MLN or (get_origin(hint) is tuple and get_args(hint)[0] is Rule):
-        return _FILE
-    if get_origin(hint) is Literal:
-        return " or ".join(get_args(hint))
-    if get_origin(hint) is tuple:
-        return "names with commas"
-    return _KINDS[hint]
+def explained(setting: Setting) -> tuple[str, str, str]:
+    """Return the row of a table of settings: name, default, and what it is."""
+    return setting.name, shown_default(setting), f"{setting.meaning} ({_kind(setting)})"
 
 
 def shown_default(setting: Setting) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mlnlearn.data.catalog import VARIABLE
-from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Literal, Predicate
 from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import as_clause, clause
@@ -119,14 +118,6 @@ def test_a_network_to_start_from(example):
     result = replace(SMALL, initial=given, max_rounds=1).fit(example)
     assert "!a(x) v b(x)" in {str(rule.formula) for rule in result.mln.rules}
     assert result.rounds == 1
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"strategy": "random"}, {"max_literals": 0}, {"sigma": -1.0}, {"penalty": -0.1}]
-)
-def test_bad_settings_are_refused(wrong):
-    with pytest.raises(InputError):
-        MSL(**wrong)
 
 
 def test_the_smallest_fold_of_uw_cse():

@@ -171,12 +171,6 @@ def test_tables_without_links_or_with_empty_ones():
         assert np.exp(found) == pytest.approx(np.full((4, 2), 0.5), abs=1e-6)
 
 
-def test_unknown_settings_are_refused():
-    database, mapping = chain_tables(0)
-    with pytest.raises(InputError, match="weights"):
-        MBN(weights="guess").fit(database, mapping)
-
-
 @pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set")
 class TestMovieLens:
     def test_the_net_is_as_good_as_the_published_one(self):

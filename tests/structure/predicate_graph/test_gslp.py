@@ -169,19 +169,3 @@ def test_exclusive_places_stay_so_in_the_network():
     }
     result = SMALL.fit([Database.from_facts(schema, facts)])
     assert result.mln.schema.functional == {"colour": (1,)}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"max_length": 1},
-        {"max_same": 0},
-        {"sigma": 0.0},
-        {"penalty": -1.0},
-        {"jobs": 0},
-        {"max_loop": 0},
-    ],
-)
-def test_bad_settings_are_refused(wrong):
-    with pytest.raises(InputError):
-        GSLP(**wrong)

@@ -245,20 +245,3 @@ def test_an_initial_model_is_where_learning_starts():
         StructuralEM(base=base).fit(smokers(60, rng=1).databases[0], initial=first)
     with pytest.raises(InputError, match="closed"):
         StructuralEM(base=base, mode="closed").fit(database, initial=first)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"mode": "medium"}, "soft"),
-        ({"iterations": -1}, "iterations"),
-        ({"worlds": 0}, "worlds"),
-        ({"trees_per_step": 0}, "trees_per_step"),
-        ({"burn_in": -1}, "burn_in"),
-        ({"base": BoostedMLN(target="cancer", held_out=0.2)}, "held_out"),
-        ({"base": BoostedMLN(target="cancer", leaves=0)}, "leaves"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, message):
-    with pytest.raises(InputError, match=message):
-        StructuralEM(**({"base": BoostedMLN(target="cancer")} | settings)).fit(cancer())

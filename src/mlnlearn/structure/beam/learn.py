@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.settings import AtLeast
 from mlnlearn.structure.beam.moves import Language
 from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.keys import ClauseKey
@@ -55,21 +56,23 @@ class MSLResult:
     rounds: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MSL(SearchSettings):
-    """Settings of MSL, beside those of `SearchSettings`.
+    """Learn clauses by beam search, by pseudo-likelihood (MSL; Kok & Domingos 2005).
 
-    Attributes
+    Unlike in other searches, `held_out` and `joint` are off, as in the paper.
+
+    Parameters
     ----------
     penalty
         What a literal by which a clause differs from where the search started must gain.
-    held_out, joint
-        As in `SearchSettings`; off, as in the paper.
     strategy
         "beam": from the unit clauses and those of the network, change the best few clauses step by
         step. "shortest": try all clauses grown from the best shorter ones, length by length.
-    max_literals, max_variables
-        Limits of a clause.
+    max_literals
+        Most literals of a clause.
+    max_variables
+        Most variables of a clause.
     beam
         Clauses kept in each step, and added in each round at most.
     refitted
@@ -88,22 +91,15 @@ class MSL(SearchSettings):
     !cancer(x1) v smokes(x1)
     """
 
-    penalty: float = 0.01
+    penalty: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False
     joint: bool = False
     strategy: Literal["beam", "shortest"] = "beam"
-    max_literals: int = 4
-    max_variables: int = 4
-    beam: int = 5
-    refitted: int = 10
-    max_rounds: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.strategy not in ("beam", "shortest"):
-            raise InputError(f"no strategy {self.strategy!r}; there are: beam, shortest")
-        if min(self.max_literals, self.max_variables, self.beam, self.refitted) < 1:
-            raise InputError("literals, variables, beam and refitted must be at least 1")
-        super().__post_init__()
+    max_literals: Annotated[int, AtLeast(1)] = 4
+    max_variables: Annotated[int, AtLeast(1)] = 4
+    beam: Annotated[int, AtLeast(1)] = 5
+    refitted: Annotated[int, AtLeast(1)] = 10
+    max_rounds: Annotated[int, AtLeast(0)] | None = None
 
     def fit(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Annotated, Literal
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
@@ -12,6 +13,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.world import World
+from mlnlearn.settings import Above, AtLeast, Between, Settings
 from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.clauses import ClauseSettings
 from mlnlearn.structure.boosting.fit import Adds, Boosting, Progress, StepSettings
@@ -27,28 +29,79 @@ _CLAUSE_BALANCE = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Boosted:
-    """Settings that boosted networks of both kinds share."""
+class _Boosted(Settings):
+    """Settings that boosted networks of both kinds share.
+
+    Parameters
+    ----------
+    target
+        The predicate to learn, or several to learn jointly: targets then stand in each other's
+        rules.
+    steps
+        Gradient steps: so many trees, or lists of clauses, for each target.
+    leaves
+        Most leaves of a tree.
+    literals_per_node
+        Literals that a test, or one expansion of a clause, may add at once.
+    min_examples
+        Fewest examples on each side of a test, or under a clause.
+    negatives
+        ``"calibrated"``: all negatives take part, with less weight, and probabilities hold on the
+        full population; ``"paper"``: twice as many negatives as positives, drawn afresh for every
+        step (see `mlnlearn.structure.boosting.pool`).
+    balance
+        Most weight that all negatives have together in calibrated steps, as a multiple of that of
+        the positives; by default 20 for trees and 2 for clauses, which predict best so, and
+        infinity leaves every example its own weight. With little weight on negatives, weights of
+        clauses stay well below those of maximum likelihood, most of all of rules that few examples
+        have; to read them as strengths, learn the weights of `BoostedModel.to_mln` anew.
+    fraction
+        Share of the examples that takes part in a step.
+    most_examples
+        Negatives are sampled where there are more examples than this.
+    shrinkage
+        Factor by which each step is shortened.
+    line_search
+        Whether the length of each step is the one that makes the data most probable.
+    held_out
+        Share of the examples kept aside to find the best number of steps.
+    patience
+        How many steps to wait for a better one on the examples kept aside.
+    recursive
+        Targets that may stand in the bodies of their own rules, with other atoms than the head.
+    bodies
+        Predicates that may stand in bodies; by default all.
+    modes
+        Patterns of literals such as ``friends(+,-)`` that bodies are made of; by default all that
+        the types allow (see `mlnlearn.structure.boosting.language`).
+    most_constants
+        A type of values, such as colours, lends its constants to rules if it has at most this many;
+        by default 20, but no more than one for every ten true atoms of the target.
+    prior
+        Weighted clauses ``body => target`` to start from.
+    seed
+        Of all random draws.
+    """
 
     target: str | tuple[str, ...]
-    steps: int = 20
-    leaves: int = 8
-    literals_per_node: int = 2
-    min_examples: int = 6
-    negatives: str = "calibrated"
-    balance: float | None = None
-    fraction: float = 1.0
-    most_examples: int = 200_000
-    shrinkage: float = 1.0
+    steps: Annotated[int, AtLeast(0)] = 20
+    leaves: Annotated[int, AtLeast(1)] = 8
+    literals_per_node: Literal[1, 2] = 2
+    min_examples: Annotated[int, AtLeast(1)] = 6
+    negatives: Literal["calibrated", "paper"] = "calibrated"
+    balance: Annotated[float, Above(0, infinite=True)] | None = None
+    fraction: Annotated[float, Between(0, 1, open_low=True)] = 1.0
+    most_examples: Annotated[int, AtLeast(1)] = 200_000
+    shrinkage: Annotated[float, Above(0)] = 1.0
     line_search: bool = False
-    held_out: float = 0.0
-    patience: int = 5
+    held_out: Annotated[float, Between(0, 1, open_high=True)] = 0.0
+    patience: Annotated[int, AtLeast(1)] = 5
     recursive: tuple[str, ...] = ()
     bodies: tuple[str, ...] | None = None
     modes: tuple[str, ...] = ()
-    most_constants: int | None = None
+    most_constants: Annotated[int, AtLeast(0)] | None = None
     prior: tuple[Rule, ...] = ()
-    seed: int = 0
+    seed: Annotated[int, AtLeast(0)] = 0
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -97,7 +150,6 @@ class _Boosted:
     def _prepare(
         self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
     ) -> Boosting:
-        self.check()
         world = World(databases)
         sets = [examples] if isinstance(examples, Examples) else list(examples or ())
         for part in sets:
@@ -156,23 +208,10 @@ class _Boosted:
             adds,
         )
 
-    def check(self) -> None:
-        """Refuse settings that make no sense, naming what would."""
-        tests = {
-            "target must name at least one predicate, each once": bool(self.targets)
-            and len(set(self.targets)) == len(self.targets),
-            "negatives is 'calibrated' or 'paper'": self.negatives in ("calibrated", "paper"),
-            "literals_per_node is 1 or 2": self.literals_per_node in (1, 2),
-            "steps must not be negative": self.steps >= 0,
-            "leaves and min_examples must be at least 1": min(self.leaves, self.min_examples) >= 1,
-            "fraction lies above 0 and at most at 1": 0 < self.fraction <= 1,
-            "held_out lies at 0 or between 0 and 1": 0 <= self.held_out < 1,
-            "shrinkage must be positive": self.shrinkage > 0,
-            "balance must be positive": self.balance is None or self.balance > 0,
-        }
-        wrong = [message for message, holds in tests.items() if not holds]
-        if wrong:
-            raise InputError("; ".join(wrong))
+    def conflicts(self) -> Iterator[str]:
+        """Say which settings do not go together."""
+        if not self.targets or len(set(self.targets)) < len(self.targets):
+            yield f"target is {self.target!r}, and must name at least one predicate, each once"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,41 +224,14 @@ class BoostedMLN(_Boosted):
 
     Parameters
     ----------
-    target
-        The predicate to learn, or several to learn jointly: targets then stand in each other's
-        rules.
     representation
         ``"trees"`` (MLN-BT) or ``"clauses"`` (MLN-BC).
-    steps
-        Gradient steps: so many trees, or lists of clauses, for each target.
-    leaves
-        Most leaves of a tree.
-    literals_per_node
-        Literals that a test, or one expansion of a clause, may add at once: 1 or 2.
-    clause_length, beam, clauses_per_step
-        Search for clauses: literals in a body, clauses kept, clauses learned in a step.
-    min_examples
-        Fewest examples on each side of a test, or under a clause.
-    negatives, balance, most_examples
-        How negatives are weighted and drawn, see `mlnlearn.structure.boosting.pool`. By default
-        the balance is 20 for trees and 2 for clauses, which predict best so. Weights of clauses
-        then stay well below those of maximum likelihood, most of all of rules that few examples
-        have; to read them as strengths, learn the weights of `BoostedModel.to_mln` anew.
-    fraction
-        Share of the examples that takes part in a step.
-    shrinkage, line_search
-        Length of a step.
-    held_out, patience
-        Share of examples kept aside to find the best number of steps, and steps to wait for a
-        better one.
-    recursive
-        Targets that may stand in the bodies of their own rules, with other atoms than the head.
-    bodies, modes, most_constants
-        Language of the rules, see `mlnlearn.structure.boosting.language`.
-    prior
-        Weighted clauses ``body => target`` to start from.
-    seed
-        Of all random draws.
+    clause_length
+        Most literals in the body of a clause.
+    beam
+        Clauses kept in each step of the search for one.
+    clauses_per_step
+        Clauses learned in a gradient step.
 
     Examples
     --------
@@ -233,16 +245,14 @@ class BoostedMLN(_Boosted):
     0.32 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
     """
 
-    representation: str = "trees"
-    clause_length: int = 3
-    beam: int = 10
-    clauses_per_step: int = 3
+    representation: Literal["trees", "clauses"] = "trees"
+    clause_length: Annotated[int, AtLeast(1)] = 3
+    beam: Annotated[int, AtLeast(1)] = 10
+    clauses_per_step: Annotated[int, AtLeast(1)] = 3
 
     def _base(self) -> TreeSettings | ClauseSettings:
         if self.representation == "trees":
             return TreeSettings(self.leaves, self.min_examples)
-        if self.representation != "clauses":
-            raise InputError(f"representation is 'trees' or 'clauses', not {self.representation!r}")
         return ClauseSettings(
             self.clause_length, self.beam, self.clauses_per_step, self.min_examples
         )

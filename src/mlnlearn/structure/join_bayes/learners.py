@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import (
@@ -37,20 +39,41 @@ from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
 
-WEIGHTS = ("pseudo-likelihood", "log-probability")
 
+@dataclass(frozen=True, kw_only=True)
+class _JoinBayesLearner(Settings, ABC):
+    """Settings that all learners from tables share.
 
-@dataclass(frozen=True)
-class _JoinBayesLearner(ABC):
-    """Settings that all learners from tables share: see `LAJDT`."""
+    Parameters
+    ----------
+    links
+        Learn on all tuples, with a true/false node for each relationship; else only on joins of
+        true links, and rules always ask for the links.
+    weights
+        ``pseudo-likelihood``: weights that make the attributes most probable, each given the rest
+        of the database; ``log-probability``: logarithms of the net's conditional probabilities.
+    sigma
+        Standard deviation of the Gaussian prior of a weight times the typical number of groundings
+        of its rule: a rule that holds a hundred times for one entity gets a prior a hundred times
+        as narrow as one that holds once (pseudo-likelihood).
+    own_rules
+        Where the rules of an attribute ask for other entities, add those of the attribute and its
+        parents in the same table, so that something is known of entities without links too.
+    sample_size
+        Equivalent sample size of the BDeu score.
+    max_chain
+        The longest chain of relationships to learn on; by default as long as there are.
+    max_parents
+        The most parents learned for a node.
+    """
 
     links: bool = False
-    weights: str = "pseudo-likelihood"
-    sigma: float = 1.0
+    weights: Literal["pseudo-likelihood", "log-probability"] = "pseudo-likelihood"
+    sigma: Annotated[float, Above(0)] = 1.0
     own_rules: bool = True
-    sample_size: float = 10.0
-    max_chain: int | None = None
-    max_parents: int | None = None
+    sample_size: Annotated[float, Above(0)] = 10.0
+    max_chain: Annotated[int, AtLeast(1)] | None = None
+    max_parents: Annotated[int, AtLeast(0)] | None = None
 
     def fit(
         self,
@@ -75,8 +98,6 @@ class _JoinBayesLearner(ABC):
             A file for the edges found in tables and chains, the costly part. A run that was killed
             goes on from there to the same model; so does one with other settings for the rules.
         """
-        if self.weights not in WEIGHTS:
-            raise InputError(f"no weights {self.weights!r}; there are: {', '.join(WEIGHTS)}")
         given = [databases] if isinstance(databases, Database) else list(databases)
         layout = Layout.of(given, mapping or declared_mapping(given[0].schema))
         if not any(node.is_attribute for node in layout.nodes):
@@ -156,12 +177,12 @@ class _JoinBayesLearner(ABC):
         return np.where(used, optimum.weights / np.where(used, scale, 1.0), start)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MBN(_JoinBayesLearner):
     """Moralised Bayes net: one rule for each row of each conditional table.
 
     Khosravi et al. (2010): learn a Bayes net by learn-and-join, then read every row (child value,
-    parent values) as a conjunction. See `LAJDT` for fewer rules; the settings are explained there.
+    parent values) as a conjunction. See `LAJDT` for fewer rules.
 
     Examples
     --------
@@ -181,7 +202,7 @@ class MBN(_JoinBayesLearner):
         return table_rules(family, counts, self.sample_size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LAJDT(_JoinBayesLearner):
     """Learn-and-join with decision trees: one rule for each branch of a tree and child value.
 
@@ -189,27 +210,8 @@ class LAJDT(_JoinBayesLearner):
     for each node from its parents; every branch is a conjunction, and the links it runs along are
     part of it. The model's probabilities are exact conditionals given the rest of the database.
 
-    Attributes
+    Parameters
     ----------
-    links
-        Learn on all tuples, with a true/false node for each relationship; else only on joins of
-        true links, and rules always ask for the links.
-    weights
-        ``pseudo-likelihood``: weights that make the attributes most probable, each given the rest
-        of the database; ``log-probability``: logarithms of the net's conditional probabilities.
-    sigma
-        Standard deviation of the Gaussian prior of a weight times the typical number of groundings
-        of its rule: a rule that holds a hundred times for one entity gets a prior a hundred times
-        as narrow as one that holds once (pseudo-likelihood).
-    own_rules
-        Where the rules of an attribute ask for other entities, add those of the attribute and its
-        parents in the same table, so that something is known of entities without links too.
-    sample_size
-        Equivalent sample size of the BDeu score.
-    max_chain
-        The longest chain of relationships to learn on; by default as long as there are.
-    max_parents
-        The most parents learned for a node.
     min_rows
         At least two branches of a split must have this count.
     pruning
@@ -232,8 +234,8 @@ class LAJDT(_JoinBayesLearner):
     array([0.88, 0.12])
     """
 
-    min_rows: float = 2.0
-    pruning: str = "bic"
+    min_rows: Annotated[float, AtLeast(0)] = 2.0
+    pruning: Literal["bic", "collapse", "none"] = "bic"
 
     def _rules(self, family: Family, counts: Counts) -> FamilyRules:
         return tree_rules(family, counts, min_rows=self.min_rows, pruning=self.pruning)

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Annotated
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
+from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.lifted_search.candidates import (
     enumerate_clauses,
     is_size_neutral,
@@ -55,14 +57,16 @@ class Learned:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LiftedStructureLearner:
-    """Settings of LSL.
+@dataclass(frozen=True, kw_only=True)
+class LiftedStructureLearner(Settings):
+    """Learn liftable clauses by exact likelihood (LSL; Van Haaren et al. 2015).
 
-    Attributes
+    Parameters
     ----------
-    max_literals, max_variables
-        Limits of the candidate clauses.
+    max_literals
+        Most literals of a clause.
+    max_variables
+        Most variables of a clause.
     size_neutral
         Consider only clauses whose shorter products do not grow with the domains; see
         `is_size_neutral`. Candidates that are given are taken as they are.
@@ -81,9 +85,11 @@ class LiftedStructureLearner:
         What a clause must add to the held-out log-likelihood for every e-fold by which it makes the
         expected density of a predicate change when a domain, or all of them, are half or twice as
         large: such clauses do not carry over well to other data.
-    max_axes, max_terms
-        The search bias: candidates whose plans need more nested sums, or more terms over all
-        databases, are not considered. These limits do not depend on the machine.
+    max_axes
+        The search bias: candidates whose plans need more nested sums are not considered.
+    max_terms
+        The search bias: candidates whose plans need more terms over all databases are not
+        considered. Neither limit depends on the machine.
     max_seconds
         Give a candidate up when compiling or fitting it took more processor seconds than this. With
         such a limit what is learned depends on the machine; None for no limit.
@@ -102,18 +108,18 @@ class LiftedStructureLearner:
     ['!cancer(x1) v smokes(x1)']
     """
 
-    max_literals: int = 3
-    max_variables: int = 3
+    max_literals: Annotated[int, AtLeast(1)] = 3
+    max_variables: Annotated[int, AtLeast(1)] = 3
     size_neutral: bool = True
-    sigma: float = 2.0
+    sigma: Annotated[float, Above(0)] = 2.0
     held_out: bool = True
-    min_gain: float = 0.5
-    refitted: int = 40
-    risk: float = 10.0
-    max_axes: int = 2
-    max_terms: int = 200_000
-    max_seconds: float | None = None
-    max_clauses: int | None = None
+    min_gain: Annotated[float, AtLeast(0)] = 0.5
+    refitted: Annotated[int, AtLeast(1)] = 40
+    risk: Annotated[float, AtLeast(0)] = 10.0
+    max_axes: Annotated[int, AtLeast(0)] = 2
+    max_terms: Annotated[int, AtLeast(1)] = 200_000
+    max_seconds: Annotated[float, AtLeast(0)] | None = None
+    max_clauses: Annotated[int, AtLeast(0)] | None = None
 
     def fit(
         self,

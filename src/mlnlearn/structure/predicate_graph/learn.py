@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Annotated
 
 from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.settings import AtLeast
 from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import identities, loops
@@ -62,11 +63,13 @@ class GSLPResult:
     scored: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GSLP(SearchSettings):
-    """Settings of GSLP, beside those of `SearchSettings`; limits as in the paper (section 4.1).
+    """Learn clauses along a graph of predicates, by pseudo-likelihood (GSLP).
 
-    Attributes
+    Dinh, Exbrayat & Vrain (2011); limits as in their section 4.1.
+
+    Parameters
     ----------
     max_length
         Most literals of a clause.
@@ -107,25 +110,18 @@ class GSLP(SearchSettings):
     !cancer(x1) v smokes(x1)
     """
 
-    max_length: int = 5
-    max_same: int = 3
-    nti: int = 0
+    max_length: Annotated[int, AtLeast(2)] = 5
+    max_same: Annotated[int, AtLeast(1)] = 3
+    nti: Annotated[int, AtLeast(0)] = 0
     mft: float = 0.0
-    mw: float = 0.001
+    mw: Annotated[float, AtLeast(0)] = 0.001
     drop_subclauses: bool = False
     drop_same_predicates: bool = False
     close_cycles: bool = True
-    max_loop: int = 4
-    beam: int | None = 50
-    max_clauses: int | None = None
-    jobs: int = 1
-
-    def __post_init__(self) -> None:
-        if self.max_length < 2 or self.max_same < 1 or self.jobs < 1:
-            raise InputError("clauses need at least 2 literals, 1 of a predicate, and 1 process")
-        if self.mw < 0 or self.max_loop < 1:
-            raise InputError("mw must be at least 0, and max_loop at least 1 (no loops)")
-        super().__post_init__()
+    max_loop: Annotated[int, AtLeast(1)] = 4
+    beam: Annotated[int, AtLeast(1)] | None = 50
+    max_clauses: Annotated[int, AtLeast(0)] | None = None
+    jobs: Annotated[int, AtLeast(1)] = 1
 
     def fit(
         self,

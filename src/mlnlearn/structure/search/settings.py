@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
+from typing import Annotated
 
 from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError
 from mlnlearn.model.mln import MLN
+from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.structure.search.model import Background
@@ -17,11 +18,11 @@ from mlnlearn.structure.search.progress import Deadline, Progress, Report
 from mlnlearn.structure.search.workers import Workers, workers
 
 
-@dataclass(frozen=True)
-class SearchSettings:
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings(Settings):
     """Settings of a search by weighted pseudo-likelihood.
 
-    Attributes
+    Parameters
     ----------
     penalty
         What a literal must gain, in units of weighted pseudo-log-likelihood.
@@ -43,19 +44,15 @@ class SearchSettings:
     --------
     >>> SearchSettings(sigma=0.0)
     Traceback (most recent call last):
-    mlnlearn.errors.InputError: sigma must be above 0, the penalty at least 0
+    mlnlearn.errors.InputError: SearchSettings: sigma is 0.0, and must be a number, above 0
     """
 
-    penalty: float = 0.001
+    penalty: Annotated[float, AtLeast(0)] = 0.001
     held_out: bool = True
     joint: bool = True
-    sigma: float = 100.0
+    sigma: Annotated[float, Above(0)] = 100.0
     initial: MLN | None = None
-    max_seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.sigma <= 0 or self.penalty < 0:
-            raise InputError("sigma must be above 0, the penalty at least 0")
+    max_seconds: Annotated[float, AtLeast(0)] | None = None
 
     @property
     def acceptance(self) -> Acceptance:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -15,6 +15,7 @@ from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
 from mlnlearn.model.boosted.world import World
+from mlnlearn.settings import AtLeast, Settings
 from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.fit import Progress
 from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
@@ -29,7 +30,7 @@ Mode: TypeAlias = Literal["soft", "hard", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructuralEM:
+class StructuralEM(Settings):
     """Learn a boosted model from databases with unknown atoms (SEM and H-SEM).
 
     Every iteration fills in the unknown atoms under the current model (E-step), then adds a few
@@ -51,9 +52,11 @@ class StructuralEM:
         Boosting steps in every M-step.
     worlds
         Worlds sampled in every soft E-step.
-    burn_in, thin
-        Sweeps of each of the E-step's two chains before its first world, and from one world to
-        the next. The search for a most probable world takes `burn_in` sweeps from each start.
+    burn_in
+        Sweeps of each of the E-step's two chains before its first world; the search for a most
+        probable world takes so many from each start.
+    thin
+        Sweeps from one world of a chain to the next.
     seed
         Of all random draws, those of the base among them.
 
@@ -71,12 +74,12 @@ class StructuralEM:
 
     base: BoostedMLN | BoostedRDN
     mode: Mode = "soft"
-    iterations: int = 10
-    trees_per_step: int = 2
-    worlds: int = 10
-    burn_in: int = 20
-    thin: int = 5
-    seed: int = 0
+    iterations: Annotated[int, AtLeast(0)] = 10
+    trees_per_step: Annotated[int, AtLeast(1)] = 2
+    worlds: Annotated[int, AtLeast(1)] = 10
+    burn_in: Annotated[int, AtLeast(0)] = 20
+    thin: Annotated[int, AtLeast(1)] = 5
+    seed: Annotated[int, AtLeast(0)] = 0
 
     def fit(
         self,
@@ -113,7 +116,6 @@ class StructuralEM:
             A file to which every iteration is written; where it exists, the run goes on from
             there, and ends with the same model as a run in one go.
         """
-        self._check()
         given = [databases] if isinstance(databases, Database) else list(databases)
         world = World(given)
         if self.mode == "closed":
@@ -173,22 +175,10 @@ class StructuralEM:
         model = plain.fit(filled, progress=progress, checkpoint=checkpoint)
         return Learned(model, ())
 
-    def _check(self) -> None:
-        """Refuse settings that make no sense, naming what would."""
-        self.base.check()
-        tests = {
-            "mode is 'soft', 'hard' or 'closed'": self.mode in ("soft", "hard", "closed"),
-            "iterations must not be negative": self.iterations >= 0,
-            "trees_per_step, worlds and thin must be at least 1": min(
-                self.trees_per_step, self.worlds, self.thin
-            )
-            >= 1,
-            "burn_in must not be negative": self.burn_in >= 0,
-            "the base must keep no examples aside (held_out=0)": self.base.held_out == 0,
-        }
-        wrong = [message for message, holds in tests.items() if not holds]
-        if wrong:
-            raise InputError("; ".join(wrong))
+    def conflicts(self) -> Iterator[str]:
+        """Say which settings do not go together."""
+        if self.base.held_out:
+            yield "base keeps examples aside, and must not (held_out=0)"
 
 
 def _initial(
