@@ -1,9 +1,8 @@
 """The SQL engine: conjunctive counts as factorised SQL on DuckDB, for joins past memory.
 
-The idea is that of the memory engine, written as one statement. Variables are summed out one by
-one: each step is a subquery that joins the factors holding the variable, groups by the variables
-still needed, and adds up products of counts. DuckDB runs the statement on all cores within a memory
-limit, and moves to disk what does not fit.
+A plan is written as one statement: each step is a subquery that joins two factors, groups by the
+variables still needed, and adds up products of counts. DuckDB runs the statement on all cores
+within a memory limit, and moves to disk what does not fit.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ import numpy as np
 
 from mlnlearn.counting.arrays import overflow
 from mlnlearn.counting.cache import TableCache
-from mlnlearn.counting.query import CountTable, Query, canonical_query, count_table
+from mlnlearn.counting.plan import Plan
+from mlnlearn.counting.query import CountTable, Query, canonical_query, count_table, plan_of
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
@@ -75,7 +75,7 @@ class DuckEngine:
             raise InputError(f"{path} exists already", hint="name a new file; it is scratch space")
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
         self.memory_limit = memory_limit if isinstance(memory_limit, str) else f"{memory_limit}B"
-        self._cache = TableCache(cache_limit)
+        self._cache: TableCache[CountTable] = TableCache(cache_limit)
         self._loaded: dict[str, str] = {}
         self._path = None if path is None else Path(path)
         self._scratch = None
@@ -138,7 +138,14 @@ class DuckEngine:
         """
         statement = _Statement(self.stack, query)
         factors = [statement.base(atom, self._load(atom.predicate)) for atom in query.atoms]
-        return statement.finish(statement.eliminate(factors, query.group), query.group)
+        for step in self.plan(query).steps:
+            inputs = [factors[number] for number in step.inputs]
+            factors.append(statement.step(inputs, step.variables))
+        return statement.finish(factors[-1], query.group)
+
+    def plan(self, query: Query) -> Plan[Variable]:
+        """Return how a query of at least one atom is answered."""
+        return plan_of(self.stack, query)
 
     def _run(self, query: Query) -> CountTable:
         if not query.atoms:
@@ -198,13 +205,12 @@ class DuckEngine:
 class _Factor:
     """A subquery: columns `d` and one per variable, and `n` where its counts are not all 1.
 
-    `rows` guesses how many rows it has; no count, nor any sum of its counts, exceeds `total`.
+    No count, nor any sum of its counts, exceeds `total`.
     """
 
     name: str
     variables: tuple[Variable, ...]
     counted: bool
-    rows: float
     total: int
 
 
@@ -214,72 +220,44 @@ class _Statement:
     def __init__(self, stack: Stack, query: Query) -> None:
         self.stack = stack
         self.columns = {variable: f"v{i}" for i, variable in enumerate(query.variables)}
-        self.sizes = {v: max(stack.size(kind), 1) for v, kind in query.types().items()}
         self.parts: list[str] = []
 
     def _add(
-        self, body: str, variables: tuple[Variable, ...], counted: bool, rows: float, total: int
+        self, body: str, variables: tuple[Variable, ...], counted: bool, total: int
     ) -> _Factor:
         name = f"f{len(self.parts)}"
         self.parts.append(f"{name} AS NOT MATERIALIZED ({body})")
-        return _Factor(name, variables, counted, rows, total)
+        return _Factor(name, variables, counted, total)
 
     def base(self, atom: Atom, table: str) -> _Factor:
         """Select the facts that match an atom's constants and repeated variables."""
         places: dict[Variable, str] = {}
         conditions = []
-        facts = len(self.stack.relation(atom.predicate))
-        rows = float(facts)
         for place, (term, kind) in enumerate(zip(atom.terms, atom.predicate.types, strict=True)):
-            if isinstance(term, Variable) and term not in places:
-                places[term] = f"c{place}"
-                continue
             if isinstance(term, Constant):
                 conditions.append(f"c{place} = {self.stack.code(kind, term.name)}")
-            else:
+            elif term in places:
                 conditions.append(f"c{place} = {places[term]}")
-            rows /= max(self.stack.size(kind), 1)
+            else:
+                places[term] = f"c{place}"
         chosen = ["d", *(f"{place} AS {self.columns[v]}" for v, place in places.items())]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         body = f"SELECT {', '.join(chosen)} FROM {table}{where}"
-        return self._add(body, tuple(places), False, rows, facts)
+        return self._add(body, tuple(places), False, len(self.stack.relation(atom.predicate)))
 
-    def eliminate(self, factors: list[_Factor], group: tuple[Variable, ...]) -> _Factor:
-        """Sum out all variables but `group`, those with the smallest joins first."""
-        kept = set(group)
-        while open_variables := {v for factor in factors for v in factor.variables} - kept:
-            variable = min(
-                sorted(open_variables, key=str),
-                key=lambda v: self._joined_rows([f for f in factors if v in f.variables]),
-            )
-            bucket = [f for f in factors if variable in f.variables]
-            factors = [f for f in factors if variable not in f.variables]
-            needed = kept.union(*(f.variables for f in factors))
-            factors.append(self._sum_product(bucket, needed))
-        return self._sum_product(factors, kept) if len(factors) > 1 else factors[0]
-
-    def _joined_rows(self, bucket: Sequence[_Factor]) -> float:
-        """Guess the number of rows of a join as if values were spread evenly."""
-        rows = math.prod(max(factor.rows, 1.0) for factor in bucket)
-        seen = [variable for factor in bucket for variable in factor.variables]
-        spread = math.prod(float(self.sizes[v]) ** (seen.count(v) - 1) for v in set(seen))
-        return rows / spread
-
-    def _sum_product(self, bucket: Sequence[_Factor], needed: set[Variable]) -> _Factor:
-        """Join factors on database and shared variables; sum out what is not needed."""
+    def step(self, inputs: Sequence[_Factor], group: tuple[Variable, ...]) -> _Factor:
+        """Join factors on database and shared variables; sum out all but the group."""
         first: dict[Variable, str] = {}
-        conditions = [f"{f.name}.d = {bucket[0].name}.d" for f in bucket[1:]]
-        for factor in bucket:
+        conditions = [f"{f.name}.d = {inputs[0].name}.d" for f in inputs[1:]]
+        for factor in inputs:
             for variable in factor.variables:
                 column = f"{factor.name}.{self.columns[variable]}"
                 if variable in first:
                     conditions.append(f"{column} = {first[variable]}")
                 first.setdefault(variable, column)
-        group = tuple(variable for variable in first if variable in needed)
-        total = math.prod(factor.total for factor in bucket)
-        rows = self._joined_rows(bucket)
-        columns = ", ".join([f"{bucket[0].name}.d", *(first[variable] for variable in group)])
-        counted = [f"{factor.name}.n" for factor in bucket if factor.counted]
+        total = math.prod(factor.total for factor in inputs)
+        columns = ", ".join([f"{inputs[0].name}.d", *(first[variable] for variable in group)])
+        counted = [f"{factor.name}.n" for factor in inputs if factor.counted]
         if total >= _LIMIT:
             counted[:1] = [f"CAST({column} AS HUGEINT)" for column in counted[:1]]
         product = " * ".join(counted)
@@ -289,13 +267,12 @@ class _Statement:
             narrow = "HUGEINT" if total >= _LIMIT else "BIGINT"
             amount = f"CAST(sum({product}) AS {narrow})" if product else "count(*)"
             chosen += f", {amount} AS n"
-            rows = min(rows, len(self.stack) * math.prod(float(self.sizes[v]) for v in group))
         elif product:
             chosen += f", {product} AS n"
-        body = f"SELECT {chosen} FROM {', '.join(factor.name for factor in bucket)}"
+        body = f"SELECT {chosen} FROM {', '.join(factor.name for factor in inputs)}"
         body += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         body += f" GROUP BY {columns}" if summed else ""
-        return self._add(body, group, summed or bool(product), rows, total)
+        return self._add(body, group, summed or bool(product), total)
 
     def finish(self, factor: _Factor, group: tuple[Variable, ...]) -> str:
         """Return the whole statement: rows in order, counts in 64 bits (NULL where beyond them)."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlnlearn.counting.arrays import AnyInts, Codes, Ints
+from mlnlearn.counting.plan import Plan, make_plan
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Atom, Variable
 from mlnlearn.logic.canonical import canonical_order, item_of
@@ -65,6 +66,44 @@ def canonical_query(query: Query) -> tuple[tuple[Any, ...], tuple[Variable, ...]
     colours = {variable: int(variable not in group) for variable in query.variables}
     order, encoding = canonical_order(items, colours)
     return (len(group), *encoding), order[: len(group)]
+
+
+def plan_of(stack: Stack, query: Query) -> Plan[Variable]:
+    """Plan a query of at least one atom, from the sizes of the relations."""
+    sizes = [stack.scan_size(atom) for atom in query.atoms]
+    return make_plan(sizes, query.group, len(stack))
+
+
+def explain_plan(stack: Stack, query: Query) -> str:
+    """Return, step by step, how a query is answered, with the rows and bytes that are expected.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("friends(person,person)", "smokes(person)")
+    >>> facts = {"friends": [("Anna", "Bob"), ("Carl", "Bob")], "smokes": [("Bob",)]}
+    >>> friends, smokes = schema["friends"], schema["smokes"]
+    >>> stack = Stack([Database.from_facts(schema, facts)])
+    >>> print(explain_plan(stack, Query((friends("x", "y"), smokes("y")), (Variable("x"),))))
+    count of friends(x,y) ^ smokes(y) by x
+      t0  friends(x,y)     by x,y  2 rows, 40 bytes
+      t1  smokes(y)        by y    1 rows, 16 bytes
+      t2  t1 joined to t0  by x    2 rows, 32 bytes
+    """
+    plan = plan_of(stack, query)
+    lines = [(str(atom), size) for atom, size in zip(query.atoms, plan.tables, strict=True)]
+    for step in plan.steps:
+        lines.append((" joined to ".join(f"t{number}" for number in step.inputs), step.size))
+    width = max(len(text) for text, _ in lines)
+    keys = [",".join(map(str, size.distinct)) or "database" for _, size in lines]
+    key_width = max(map(len, keys))
+    rows = [
+        f"  t{number}  {text:<{width}}  by {key:<{key_width}}  "
+        f"{size.rows:,.0f} rows, {size.nbytes:,.0f} bytes"
+        for number, ((text, size), key) in enumerate(zip(lines, keys, strict=True))
+    ]
+    return "\n".join([str(query), *rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,4 +184,8 @@ class Engine(Protocol):
 
     def table(self, query: Query) -> CountTable:
         """Answer a query."""
+        ...
+
+    def plan(self, query: Query) -> Plan[Variable]:
+        """Return how a query of at least one atom is answered."""
         ...

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.plan import Size
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.atoms import Atom, Predicate, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Stack:
             self._merge(kind)
         self._relations: dict[str, Relation] = {}
         self._members: dict[str, Relation] = {}
+        self._distinct: dict[tuple[str, int], int] = {}
 
     def __len__(self) -> int:
         return len(self.databases)
@@ -110,6 +112,29 @@ class Stack:
             found = self._collect(predicate)
             self._relations[predicate.name] = found
         return found
+
+    def scan_size(self, atom: Atom) -> Size[Variable]:
+        """Guess how many facts match an atom's constants and repeated variables."""
+        rows = float(len(self.relation(atom.predicate)))
+        distinct: dict[Variable, float] = {}
+        for place, term in enumerate(atom.terms):
+            values = float(self._different(atom.predicate, place))
+            if isinstance(term, Variable) and term not in distinct:
+                distinct[term] = values
+            else:
+                rows /= max(values, 1.0)
+        return Size(rows, {term: min(n, max(rows, 1.0)) for term, n in distinct.items()})
+
+    def _different(self, predicate: Predicate, place: int) -> int:
+        """Return how many constants stand at a place of a relation, in all databases together."""
+        key = predicate.name, place
+        if key not in self._distinct:
+            relation = self.relation(predicate)
+            size = self.size(predicate.types[place])
+            seen = np.zeros((len(self), size), np.bool_)
+            seen[relation.database, relation.columns[place]] = True
+            self._distinct[key] = int(seen.sum())
+        return self._distinct[key]
 
     def _collect(self, predicate: Predicate) -> Relation:
         facts = [database.facts(predicate.name) for database in self.databases]

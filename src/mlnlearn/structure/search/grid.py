@@ -17,12 +17,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.dense import Factor, Floats, contract
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula
-from mlnlearn.structure.search.contract import Factor, Floats, contract
 from mlnlearn.structure.search.model import repeated_places
 from mlnlearn.structure.search.patterns import Case, Signed, cases, is_tautology
 from mlnlearn.weights.blocks import require_one_value

@@ -1,14 +1,16 @@
-"""Sums over products of arrays whose axes are variables: dense counting for small domains."""
+"""Dense tables: arrays whose axes are variables, multiplied and summed, for small domains."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.plan import Plan, Size, make_plan
 from mlnlearn.errors import MemoryLimitError
 
 Floats = NDArray[np.float64]
@@ -42,41 +44,33 @@ def contract(factors: Sequence[Factor], keep: Sequence[int], most_cells: int) ->
     [[[1.0, 1.0], [1.0, 2.0]]]
     """
     sizes = {v: n for f in factors for v, n in zip(f.variables, f.values.shape[1:], strict=True)}
-    waiting = list(factors)
-    open_variables = set(sizes) - set(keep)
-    while open_variables:
-        variable = min(sorted(open_variables), key=lambda v: _joined_size(waiting, v, sizes))
-        bucket = [factor for factor in waiting if variable in factor.variables]
-        waiting = [factor for factor in waiting if variable not in factor.variables]
-        elsewhere = set(keep).union(*(factor.variables for factor in waiting))
-        waiting.append(_multiply_all(bucket, elsewhere, sizes, most_cells))
-        open_variables &= {v for factor in waiting for v in factor.variables}
-    result = _multiply_all(waiting, set(keep), sizes, most_cells)
+    shapes = tuple(factor.variables for factor in factors)
+    tables = list(factors)
+    for step in _plan(shapes, tuple(sizes.items()), tuple(keep)).steps:
+        first, *others = (tables[number] for number in step.inputs)
+        if others:
+            tables.append(_multiply(first, others[0], step.variables, sizes, most_cells))
+        else:
+            tables.append(_summed(first, step.variables))
+    result = tables[-1]
     order = [result.variables.index(variable) + 1 for variable in keep]
     return result.values.transpose(0, *order)
 
 
-def _joined_size(factors: Sequence[Factor], variable: int, sizes: Mapping[int, int]) -> int:
-    joined = {v for f in factors if variable in f.variables for v in f.variables}
-    return math.prod(sizes[v] for v in joined)
-
-
-def _multiply_all(
-    factors: Sequence[Factor], needed: Collection[int], sizes: Mapping[int, int], most_cells: int
-) -> Factor:
-    """Multiply factors, summing out each variable as soon as nothing else needs it."""
-    ordered = sorted(factors, key=lambda factor: factor.values.size)
-    result = ordered[0]
-    for place, other in enumerate(ordered[1:], start=2):
-        later = set(needed).union(*(factor.variables for factor in ordered[place:]))
-        result = _multiply(result, other, later, sizes, most_cells)
-    return _summed(result, needed)
+@lru_cache(maxsize=65536)
+def _plan(
+    shapes: tuple[tuple[int, ...], ...], sizes: tuple[tuple[int, int], ...], keep: tuple[int, ...]
+) -> Plan[int]:
+    """Plan a contraction: as for sparse tables, with every cell a row."""
+    values = {variable: float(size) for variable, size in sizes}
+    tables = [
+        Size(math.prod(values[v] for v in shape), {v: values[v] for v in shape}) for shape in shapes
+    ]
+    return make_plan(tables, keep)
 
 
 def _summed(factor: Factor, needed: Collection[int]) -> Factor:
     axes = tuple(i + 1 for i, v in enumerate(factor.variables) if v not in needed)
-    if not axes:
-        return factor
     kept = tuple(variable for variable in factor.variables if variable in needed)
     return Factor(kept, factor.values.sum(axis=axes))
 
@@ -86,7 +80,6 @@ def _multiply(
 ) -> Factor:
     """Multiply two factors, as matrices where a shared variable is summed out."""
     shared = [v for v in left.variables if v in right.variables]
-    left, right = (_summed(side, {*needed, *shared}) for side in (left, right))
     dropped = [v for v in shared if v not in needed]
     batch = [v for v in shared if v in needed]
     first = [v for v in left.variables if v not in shared]
