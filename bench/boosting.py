@@ -14,10 +14,10 @@ import numpy as np
 
 from bench import boostsrl
 from bench.result import Cases, Result, clock, peak_megabytes, run_cases, run_one
+from mlnlearn.counting.kernels import sum_by_example
 from mlnlearn.data.catalog import VARIABLE, benchmark
 from mlnlearn.data.database import Database
 from mlnlearn.data.synthetic import university
-from mlnlearn.model.boosted.kernels import sum_by_example
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 
 TIMES_FASTER = 30.0

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit
 
 from brute import brute_count
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.data.synthetic import hide
@@ -17,7 +18,6 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
-from mlnlearn.model.boosted.world import Pattern
 from structure.boosting.boosting_reference import count, random_clauses, random_tree, small_world
 from worlds import true_facts
 

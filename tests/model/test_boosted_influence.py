@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mlnlearn.counting import through as joins
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.model.boosted import false_heads as heads
-from mlnlearn.model.boosted import through as joins
 from mlnlearn.model.boosted import tree_influence as trees
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.rules import Leaf, Split, Tree
-from mlnlearn.model.boosted.world import Pattern, World
 from structure.boosting.boosting_reference import (
     Reference,
     count,
@@ -56,7 +57,7 @@ class Worlds:
 
 
 def check(databases, step, head, predicate):
-    world = World(databases)
+    world = Objects(databases)
     examples = positives_and_negatives(databases, predicate)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
     schema = databases[0].schema

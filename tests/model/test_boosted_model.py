@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.errors import InputError
@@ -22,7 +24,6 @@ from mlnlearn.model.boosted.rules import (
     Tree,
     nodes,
 )
-from mlnlearn.model.boosted.world import Pattern, World
 from mlnlearn.model.mln import MLN
 from structure.boosting.boosting_reference import (
     Reference,
@@ -118,7 +119,7 @@ def test_values_of_trees_by_enumeration_also_in_small_pieces(existential, monkey
     schema = databases[0].schema
     examples = positives_and_negatives(databases, "goal")
     reference = Reference(databases, examples, existential)
-    world = World(databases)
+    world = Objects(databases)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
     for _ in range(4):
         tree = random_tree(rng, schema, ("thing", "thing"), [*EVIDENCE, "aim"])

@@ -89,12 +89,13 @@ class _Run:
     def __init__(self, engine: MemoryEngine, query: Query) -> None:
         self.stack, self.cache = engine.stack, engine._cache
         self.steps = engine.plan(query).steps if query.atoms else ()
-        self.atoms = [(atom,) for atom in query.atoms]
+        self.atoms: list[tuple[Atom, ...]] = [(atom,) for atom in query.atoms]
         for step in self.steps:
             self.atoms.append(tuple(atom for table in step.inputs for atom in self.atoms[table]))
         self.given = len(query.atoms)
-        sizes = {variable: self.stack.size(kind) for variable, kind in query.types().items()}
-        self.bounds: dict[Hashable, int] = {_DATABASE: len(self.stack), **sizes}
+        self.bounds: dict[Hashable, int] = {_DATABASE: len(self.stack)}
+        for variable, kind in query.types().items():
+            self.bounds[variable] = self.stack.size(kind)
         self.limit = engine.memory_limit
 
     def answer(self) -> _Table:

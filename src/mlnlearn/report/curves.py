@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.ask import Conditionals
 from mlnlearn.evaluate.predictions import Predictions, predict_examples
@@ -14,7 +15,6 @@ from mlnlearn.evaluate.probability import calibration_bins
 from mlnlearn.evaluate.ranking import OperatingPoints, operating_points
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.world import World
 from mlnlearn.report.markup import Markup, number
 from mlnlearn.report.plots import Axis, Look, Series, plot
 from mlnlearn.report.views import examples_of
@@ -156,7 +156,7 @@ def learning_curve(
             (step, predict_examples(model.truncated(step), databases, examples, Conditionals()))
             for step in chosen.tolist()
         ]
-    world, rules = World(databases), model.rules_of(predicate)
+    world, rules = Objects(databases), model.rules_of(predicate)
     rows = world.numbered(rules.predicate, examples.database, examples.columns)
     by_rules = step_values(rules.prior, world, rows, model.existential)
     found = []

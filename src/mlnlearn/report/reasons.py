@@ -12,6 +12,8 @@ from scipy.special import expit
 from mlnlearn.counting.arrays import AnyInts, Codes
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
@@ -19,9 +21,8 @@ from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause, Step
+from mlnlearn.model.boosted.rules import ClauseList, HornClause, Step
 from mlnlearn.model.boosted.text import Naming
-from mlnlearn.model.boosted.world import World
 from mlnlearn.model.mln import MLN
 from mlnlearn.report.rules import written_out
 
@@ -141,7 +142,7 @@ def boosted_reasons(
     """
     rules = model.rules_of(atoms.predicate.name)
     naming = Naming(rules.predicate)
-    world = World(databases)
+    world = Objects(databases)
     rows = world.numbered(atoms.predicate, atoms.database, atoms.columns)
     found: list[dict[str, Part]] = [
         {str(naming.head): Part(str(naming.head), 1, rules.intercept)} for _ in range(len(atoms))
@@ -157,7 +158,7 @@ def boosted_reasons(
 
 
 def _applied(
-    step: Step, world: World, rows: Codes
+    step: Step, world: Objects, rows: Codes
 ) -> Iterator[tuple[Body, float, AnyInts, Floats]]:
     """Yield the bodies of a step with the atoms they apply to and the numbers of groundings."""
     everyone = np.arange(rows.shape[1])

@@ -2,10 +2,10 @@
 
 from itertools import product
 
+from mlnlearn.counting.pattern import EQUALS, Pattern, equality
 from mlnlearn.data.database import Database
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, Tree
-from mlnlearn.model.boosted.world import EQUALS, Pattern, equality
 from worlds import true_facts
 
 

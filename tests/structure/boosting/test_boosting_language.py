@@ -2,9 +2,9 @@
 
 import pytest
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting import BoostedRDN
 from mlnlearn.structure.boosting.language import language_of
 
@@ -31,7 +31,7 @@ def database(name, happy, colours, people=100):
     ],
 )
 def test_constants_need_true_atoms(happy, colours, most, lends):
-    world = World([database("a", happy, colours), database("b", happy, colours)])
+    world = Objects([database("a", happy, colours), database("b", happy, colours)])
     language = language_of(world, "happy", ["mood"], most_constants=most)
     assert language.counted == (("colour",) if lends else ())
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.data.synthetic import university
@@ -16,7 +17,6 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.files import to_json
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, bodies
-from mlnlearn.model.boosted.world import World
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from structure.boosting.boosting_reference import small_world
@@ -130,7 +130,7 @@ def test_few_steps_leave_weights_below_the_most_likely_ones_and_no_rule_takes_th
     for clause in (clause for step in rules.steps for clause in step.clauses):
         learned[clause.body] = learned.get(clause.body, 0.0) + clause.weight
     examples = positives_and_negatives(areas, "advisedBy")
-    world = World(areas)
+    world = Objects(areas)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
     counts = np.stack(
         [

@@ -5,9 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import EQUALS, Pattern
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.model.boosted.rules import Leaf
-from mlnlearn.model.boosted.world import EQUALS, Pattern, World
 from mlnlearn.structure.boosting.clauses import ClauseSettings, canonical, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
@@ -28,7 +29,7 @@ def setting(seed, existential, target="goal", bodies=BODIES, modes=()):
     rng = np.random.default_rng(seed)
     databases = small_world(rng)
     examples = positives_and_negatives(databases, target)
-    world = World(databases)
+    world = Objects(databases)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
     language = language_of(world, target, bodies, modes, most_constants=3)
     features = Features(world, rows, examples.predicate.types, language)

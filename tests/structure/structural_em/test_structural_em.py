@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.data.synthetic import disjunctive, hide, smokers
@@ -15,7 +16,6 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
-from mlnlearn.model.boosted.world import Pattern
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from mlnlearn.structure.structural_em import StructuralEM
 from mlnlearn.structure.structural_em.expectation import Worlds, sampled_worlds

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlnlearn.model.boosted.rules import Body, Leaf, Node, TargetRules, Tree
+from mlnlearn.counting.pattern import Body
+from mlnlearn.model.boosted.rules import Leaf, Node, TargetRules, Tree
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.markup import Markup, join, number, tag
 
@@ -114,7 +115,7 @@ def tree_svg(tree: Tree, naming: Naming, label: str) -> Markup:
     --------
     >>> from mlnlearn.logic.atoms import Predicate
     >>> from mlnlearn.model.boosted.rules import Split
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> rich = Pattern(Predicate("rich", ("person",)), (0,))
     >>> tree = Tree(Split((rich,), Leaf(0.5), Leaf(-0.25)))
     >>> text = tree_svg(tree, Naming(Predicate("happy", ("person",))), "tree 1")

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
-from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.chunks import TooManyRowsError, in_chunks
-from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Split, Step, Tree, nodes
-from mlnlearn.model.boosted.world import Pattern, World
+from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body, Pattern
+from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Split, Step, Tree, nodes
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +22,7 @@ _MOST_ROWS = 1 << 23
 
 
 def step_values(
-    step: Step, world: World, examples: Codes, existential: bool, flip: Flip | None = None
+    step: Step, world: Objects, examples: Codes, existential: bool, flip: Flip | None = None
 ) -> Floats:
     """Return what a tree or clause list adds to the log-odds of each example.
 
@@ -43,10 +44,10 @@ def step_values(
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> from mlnlearn.model.boosted.rules import HornClause
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> schema = Schema.of("likes(person,person)", "happy(person)")
     >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
-    >>> world = World([Database.from_facts(schema, facts)])
+    >>> world = Objects([Database.from_facts(schema, facts)])
     >>> step = ClauseList((HornClause((Pattern(schema["likes"], (0, 1)),), 0.5),))
     >>> step_values(step, world, np.array([[0, 0, 0], [0, 1, 2]], np.int32), False).tolist()
     [1.0, 0.0, 0.0]
@@ -77,7 +78,7 @@ class Stop:
     counts: Ints
 
 
-def routes(tree: Tree, world: World, examples: Codes) -> list[Stop]:
+def routes(tree: Tree, world: Objects, examples: Codes) -> list[Stop]:
     """Return who comes by each node of a tree, in the order of `nodes`.
 
     Examples
@@ -86,7 +87,7 @@ def routes(tree: Tree, world: World, examples: Codes) -> list[Stop]:
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("likes(person,person)", "happy(person)")
     >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
-    >>> world = World([Database.from_facts(schema, facts)])
+    >>> world = Objects([Database.from_facts(schema, facts)])
     >>> tree = Tree(Split((Pattern(schema["likes"], (0, 1)),), Leaf(0.5), Leaf(-1.0)))
     >>> people = np.array([[0, 0, 0], [0, 1, 2]], np.int32)
     >>> for stop in routes(tree, world, people):
@@ -107,7 +108,9 @@ def routes(tree: Tree, world: World, examples: Codes) -> list[Stop]:
     return stops
 
 
-def values_from(node: Node, body: Body, world: World, examples: Codes, flip: Flip | None) -> Floats:
+def values_from(
+    node: Node, body: Body, world: Objects, examples: Codes, flip: Flip | None
+) -> Floats:
     """Return the values below a node for examples that came there by a conjunction, all of them.
 
     They are those under counting semantics, whatever the tests above may say of the examples.
@@ -117,7 +120,7 @@ def values_from(node: Node, body: Body, world: World, examples: Codes, flip: Fli
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("likes(person,person)", "happy(person)")
-    >>> world = World([Database.from_facts(schema, {"likes": [("A", "B"), ("A", "C")]})])
+    >>> world = Objects([Database.from_facts(schema, {"likes": [("A", "B"), ("A", "C")]})])
     >>> likes = (Pattern(schema["likes"], (0, 1)),)
     >>> values_from(Leaf(0.5), likes, world, np.array([[0], [0]], np.int32), None).tolist()
     [1.0]
@@ -148,7 +151,7 @@ def used(node: Node) -> frozenset[int]:
 
 
 def _evaluation(
-    world: World, examples: Codes, start: int, end: int, flip: Flip | None
+    world: Objects, examples: Codes, start: int, end: int, flip: Flip | None
 ) -> _Evaluation:
     part = None if flip is None else flip.part(slice(start, end))
     table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)

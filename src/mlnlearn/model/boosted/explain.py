@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.bindings import Mask
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Mask
 from mlnlearn.model.boosted.potentials import is_true, own_values
-from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause, Step, TargetRules
+from mlnlearn.model.boosted.rules import ClauseList, HornClause, Step, TargetRules
 from mlnlearn.model.boosted.text import Naming
-from mlnlearn.model.boosted.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Reason:
     contribution: float
 
 
-def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) -> list[Reason]:
+def reasons(rules: TargetRules, existential: bool, world: Objects, atom: Codes) -> list[Reason]:
     """Return the parts of one atom's log-odds, the largest first.
 
     Examples
@@ -42,7 +43,7 @@ def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) ->
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("rich(person)")
-    >>> world = World([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
+    >>> world = Objects([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
     >>> reasons(TargetRules(schema["rich"], -1.5), False, world, np.array([[0], [0]], np.int32))
     [Reason(rule='rich(p1)', count=1, contribution=-1.5)]
     """
@@ -60,7 +61,7 @@ def reasons(rules: TargetRules, existential: bool, world: World, atom: Codes) ->
 
 
 def _parts(
-    step: Step, existential: bool, world: World, predicate: Predicate, atom: Codes, truth: Mask
+    step: Step, existential: bool, world: Objects, predicate: Predicate, atom: Codes, truth: Mask
 ) -> Iterator[tuple[Body, int, float]]:
     """Yield the bodies of a step that apply, with their groundings and contributions."""
     if isinstance(step, ClauseList):

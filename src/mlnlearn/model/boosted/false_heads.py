@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, pack
+from mlnlearn.counting.bindings import Bindings, Mask
+from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern, equality
+from mlnlearn.counting.through import CHUNK, MOST_ROWS, Through
 from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Mask
-from mlnlearn.model.boosted.chunks import TooManyRowsError, in_chunks
 from mlnlearn.model.boosted.rules import Tree, bodies
-from mlnlearn.model.boosted.through import CHUNK, MOST_ROWS, Through
-from mlnlearn.model.boosted.world import Pattern, World, equality
 
 _MOST_HEADS = 1 << 20
 
 
 def false_heads(
-    tree: Tree, head: Predicate, world: World, predicate: Predicate, atoms: Codes, known: Mask
+    tree: Tree, head: Predicate, world: Objects, predicate: Predicate, atoms: Codes, known: Mask
 ) -> Codes:
     """Return all false heads or, where they are too many, those that some test could touch."""
     total = sum(database.ground_atoms(head.name) for database in world.databases)
@@ -30,7 +31,7 @@ def false_heads(
     return np.ascontiguousarray(heads[:, false])
 
 
-def _all_heads(head: Predicate, world: World, number: int) -> Codes:
+def _all_heads(head: Predicate, world: Objects, number: int) -> Codes:
     """Return all heads of one database."""
     sizes = [world.databases[number].size(kind) for kind in head.types]
     columns = unpack(np.arange(number_of_keys(sizes)), sizes)
@@ -38,7 +39,7 @@ def _all_heads(head: Predicate, world: World, number: int) -> Codes:
 
 
 def _touched_heads(
-    tree: Tree, head: Predicate, world: World, predicate: Predicate, atoms: Codes, known: Mask
+    tree: Tree, head: Predicate, world: Objects, predicate: Predicate, atoms: Codes, known: Mask
 ) -> Codes:
     """Return the distinct heads of all groundings of tests that go through the atoms."""
     found: list[Codes] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mlnlearn.counting.pattern import EQUALS, Body, Pattern, equality
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import (
-    Body,
     ClauseList,
     HornClause,
     Leaf,
@@ -19,7 +19,6 @@ from mlnlearn.model.boosted.rules import (
     TargetRules,
     Tree,
 )
-from mlnlearn.model.boosted.world import EQUALS, Pattern, equality
 
 FORMAT = "mlnlearn boosted rules, version 1"
 

@@ -14,18 +14,19 @@ from dataclasses import replace
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.chunks import in_chunks
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
+from mlnlearn.counting.through import CHUNK, Through
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.chunks import in_chunks
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.rules import ClauseList, Step, bodies
-from mlnlearn.model.boosted.through import CHUNK, Through
 from mlnlearn.model.boosted.tree_influence import tree_influence
-from mlnlearn.model.boosted.world import Pattern, World
 
 
 def influence(
-    step: Step, head: Predicate, world: World, predicate: Predicate, examples: Codes, known: Mask
+    step: Step, head: Predicate, world: Objects, predicate: Predicate, examples: Codes, known: Mask
 ) -> Floats:
     """Return what a step for one target adds to the log-odds of atoms in its bodies.
 
@@ -50,7 +51,7 @@ def influence(
     >>> from mlnlearn.model.boosted.rules import HornClause
     >>> schema = Schema.of("smokes(person)", "cancer(person)")
     >>> facts = {"smokes": [("Anna",)], "cancer": [("Anna",)]}
-    >>> world = World([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
+    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
     >>> step = ClauseList((HornClause((Pattern(schema["smokes"], (0,)),), 0.7),))
     >>> people = np.array([[0, 0], [0, 1]], np.int32)  # Bob, who has no cancer, and Anna
     >>> influence(step, schema["cancer"], world, schema["smokes"], people,
@@ -73,7 +74,7 @@ def influence(
     return result
 
 
-def _own_change(step: Step, world: World, head: Predicate, heads: Codes) -> Floats:
+def _own_change(step: Step, world: Objects, head: Predicate, heads: Codes) -> Floats:
     """Return what false heads add to their own values by becoming true."""
     flip = Flip(head, heads, np.ones(heads.shape[1], np.bool_), np.zeros(heads.shape[1], np.bool_))
     return step_values(step, world, heads, False, flip) - step_values(step, world, heads, False)
@@ -105,7 +106,12 @@ def _kinds(
 
 
 def _through_clauses(
-    step: ClauseList, head: Predicate, world: World, predicate: Predicate, atoms: Codes, known: Mask
+    step: ClauseList,
+    head: Predicate,
+    world: Objects,
+    predicate: Predicate,
+    atoms: Codes,
+    known: Mask,
 ) -> Floats:
     """Count the groundings with a false head."""
     result = np.zeros(len(known))

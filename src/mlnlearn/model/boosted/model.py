@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.sampling import number_of_keys, unpack
@@ -45,7 +46,6 @@ from mlnlearn.model.boosted.rules import (
     weighted_bodies,
 )
 from mlnlearn.model.boosted.text import Naming
-from mlnlearn.model.boosted.world import World
 from mlnlearn.model.mln import MLN
 from mlnlearn.syntax import parse_formula
 
@@ -72,7 +72,7 @@ class BoostedModel:
     Examples
     --------
     >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> schema = Schema.of("smokes(person)", "friends(person,person)", "cancer(person)")
     >>> clauses = ClauseList((HornClause((Pattern(schema["smokes"], (0,)),), 1.5),))
     >>> rules = TargetRules(schema["cancer"], -2.0, steps=(clauses,))
@@ -223,7 +223,7 @@ class BoostedModel:
             )
         return unpack(np.arange(total), sizes)
 
-    def _world(self, databases: Database | Sequence[Database]) -> World:
+    def _world(self, databases: Database | Sequence[Database]) -> Objects:
         given = [databases] if isinstance(databases, Database) else databases
         for database in given:
             for predicate in self.schema.predicates:
@@ -232,7 +232,7 @@ class BoostedModel:
                         f"{database.name or 'the database'} has no predicate {predicate}",
                         hint="read it with the schema of the model",
                     )
-        return World(given)
+        return Objects(given)
 
     def explain(self, database: Database, atom: Atom | str) -> list[Reason]:
         """Return the parts of an atom's log-odds, the largest first.

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
-from mlnlearn.model.boosted.world import Pattern, World
 
 
-def is_true(world: World, predicate: Predicate, rows: Codes) -> Mask:
+def is_true(world: Objects, predicate: Predicate, rows: Codes) -> Mask:
     """Tell which atoms are true in the data.
 
     Examples
@@ -25,7 +26,7 @@ def is_true(world: World, predicate: Predicate, rows: Codes) -> Mask:
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("rich(person)")
     >>> facts = {"rich": [("Anna",)]}
-    >>> world = World([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
+    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
     >>> is_true(world, schema["rich"], np.array([[0, 0], [0, 1]], np.int32)).tolist()
     [False, True]
     """
@@ -47,7 +48,7 @@ def without_itself(predicate: Predicate, rows: Codes, truth: Mask) -> Flip:
 
 
 def own_values(
-    step: Step, world: World, predicate: Predicate, rows: Codes, truth: Mask, existential: bool
+    step: Step, world: Objects, predicate: Predicate, rows: Codes, truth: Mask, existential: bool
 ) -> Floats:
     """Return what the rules for a target give to its atoms, each taken as false in bodies.
 
@@ -71,7 +72,7 @@ def own_values(
     >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
     >>> schema = Schema.of("rich(person)", "friends(person,person)")
     >>> facts = {"rich": [("Anna",)], "friends": [("Anna", "Anna"), ("Bob", "Anna")]}
-    >>> world = World([Database.from_facts(schema, facts)])
+    >>> world = Objects([Database.from_facts(schema, facts)])
     >>> body = (Pattern(schema["friends"], (0, 1)), Pattern(schema["rich"], (1,)))
     >>> step, people = ClauseList((HornClause(body, 0.5),)), np.array([[0, 0], [0, 1]], np.int32)
     >>> own_values(step, world, schema["rich"], people, np.array([True, False]), False).tolist()
@@ -83,7 +84,7 @@ def own_values(
 
 
 def potentials(
-    targets: Sequence[TargetRules], existential: bool, world: World, name: str, rows: Codes
+    targets: Sequence[TargetRules], existential: bool, world: Objects, name: str, rows: Codes
 ) -> Floats:
     """Return the log-odds of atoms of a target under the rules of all targets.
 
@@ -105,7 +106,7 @@ def potentials(
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("rich(person)")
-    >>> world = World([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
+    >>> world = Objects([Database.from_facts(schema, {}, domains={"person": ["Bob"]})])
     >>> rules = TargetRules(schema["rich"], -1.5)
     >>> potentials([rules], False, world, "rich", np.array([[0], [0]], np.int32)).tolist()
     [-1.5]

@@ -10,11 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from mlnlearn.counting.pattern import Body
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.world import Pattern
-
-Body: TypeAlias = tuple[Pattern, ...]
-"""A conjunction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlnlearn.counting.pattern import EQUALS, Body, Pattern
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, Not
-from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Path, TargetRules, Tree
-from mlnlearn.model.boosted.world import EQUALS, Pattern
+from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Path, TargetRules, Tree
 
 
 class Naming:

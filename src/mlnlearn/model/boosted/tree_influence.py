@@ -14,13 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
-from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.chunks import in_chunks
-from mlnlearn.model.boosted.evaluate import Floats, routes, used, values_below, values_from
-from mlnlearn.model.boosted.false_heads import false_heads
-from mlnlearn.model.boosted.rules import Body, Leaf, Node, Split, Tree, bodies, nodes
-from mlnlearn.model.boosted.through import (
+from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.chunks import in_chunks
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body
+from mlnlearn.counting.through import (
     CHUNK,
     HEAD_NUMBER,
     MOST_ROWS,
@@ -28,11 +26,14 @@ from mlnlearn.model.boosted.through import (
     Through,
     within,
 )
-from mlnlearn.model.boosted.world import World
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.boosted.evaluate import Floats, routes, used, values_below, values_from
+from mlnlearn.model.boosted.false_heads import false_heads
+from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree, bodies, nodes
 
 
 def tree_influence(
-    tree: Tree, head: Predicate, world: World, predicate: Predicate, atoms: Codes, known: Mask
+    tree: Tree, head: Predicate, world: Objects, predicate: Predicate, atoms: Codes, known: Mask
 ) -> Floats:
     """Return ``-Σ [f(h; x true) - f(h; x false)]`` over the false heads, for each atom ``x``."""
     heads = false_heads(tree, head, world, predicate, atoms, known)
@@ -73,7 +74,7 @@ class _Routed:
     """False heads, the way of each through the tree, and what atoms change about it."""
 
     def __init__(
-        self, tree: Tree, head: Predicate, world: World, predicate: Predicate, heads: Codes
+        self, tree: Tree, head: Predicate, world: Objects, predicate: Predicate, heads: Codes
     ) -> None:
         self.head, self.world, self.predicate, self.heads = head, world, predicate, heads
         self.size = max(heads.shape[1], 1)

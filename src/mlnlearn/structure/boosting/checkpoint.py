@@ -10,11 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_atomically
 from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain, to_json
 from mlnlearn.model.boosted.rules import Step, TargetRules
-from mlnlearn.model.boosted.world import World
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -39,7 +39,7 @@ class Checkpoint:
         self,
         path: str | PathLike[str],
         learner: DataclassInstance,
-        world: World,
+        world: Objects,
         marks: Iterable[bytes] = (),
     ) -> None:
         self.path = Path(path)
@@ -81,7 +81,7 @@ class Checkpoint:
         write_atomically(self.path, to_json(plain))
 
 
-def _fingerprint(world: World, marks: Iterable[bytes]) -> str:
+def _fingerprint(world: Objects, marks: Iterable[bytes]) -> str:
     """Return a mark of the facts, and of what else a run learns from."""
     digest = hashlib.sha256()
     for database in world.databases:

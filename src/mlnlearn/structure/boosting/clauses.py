@@ -9,7 +9,8 @@ from itertools import permutations
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
-from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause
+from mlnlearn.counting.pattern import Body
+from mlnlearn.model.boosted.rules import ClauseList, HornClause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import renamed
 from mlnlearn.structure.boosting.scoring import (
@@ -95,12 +96,12 @@ def find_clause(
     --------
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
-    >>> from mlnlearn.model.boosted.world import World
+    >>> from mlnlearn.counting.objects import Objects
     >>> from mlnlearn.structure.boosting.language import language_of
     >>> schema = Schema.of("happy(person)", "rich(person)")
     >>> people = [f"P{i}" for i in range(4)]
     >>> facts = {"rich": [("P0",), ("P1",)]}
-    >>> world = World([Database.from_facts(schema, facts, domains={"person": people})])
+    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": people})])
     >>> examples = np.array([[0] * 4, range(4)], np.int32)
     >>> language = language_of(world, "happy", ["rich"], most_constants=0)
     >>> features = Features(world, examples, ("person",), language)
@@ -161,7 +162,7 @@ def canonical(body: Body, heads: int) -> tuple[object, ...]:
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> wrote = Predicate("publication", ("title", "person"))
     >>> one = (Pattern(wrote, (2, 0)), Pattern(wrote, (2, 1)))
     >>> canonical(one, 2) == canonical(one[::-1], 2)
@@ -179,7 +180,7 @@ def arranged(body: Body, heads: int) -> Body:
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> wrote, old = Predicate("publication", ("title", "person")), Predicate("old", ("title",))
     >>> one = (Pattern(wrote, (2, 1)), Pattern(wrote, (2, 0)), Pattern(old, (2,)))
     >>> [(pattern.predicate.name, pattern.terms) for pattern in arranged(one, 2)]

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.bindings import Bindings, Flip
+from mlnlearn.counting.kernels import PROGRAM, count_candidates
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body
 from mlnlearn.errors import CountOverflowError
-from mlnlearn.model.boosted.bindings import Bindings, Flip
-from mlnlearn.model.boosted.kernels import FIRST, SLOTS, WIDTH, count_candidates
-from mlnlearn.model.boosted.rules import Body
-from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting.language import Language, Template, new_types, repeats
 
 _WORK = 1 << 27  # rows times templates in one block
@@ -99,7 +99,7 @@ class Features:
     >>> from mlnlearn.logic.schema import Schema
     >>> from mlnlearn.structure.boosting.language import language_of
     >>> schema = Schema.of("happy(person)", "likes(person,person)")
-    >>> world = World([Database.from_facts(schema, {"likes": [("Anna", "Bob")]})])
+    >>> world = Objects([Database.from_facts(schema, {"likes": [("Anna", "Bob")]})])
     >>> people = np.array([[0, 0], [0, 1]], np.int32)
     >>> language = language_of(world, "happy", ["likes"], most_constants=0)
     >>> features = Features(world, people, ("person",), language)
@@ -110,7 +110,7 @@ class Features:
 
     def __init__(
         self,
-        world: World,
+        world: Objects,
         examples: Codes,
         types: tuple[str, ...],
         language: Language,
@@ -254,19 +254,19 @@ class Features:
         programs, used, first, names = [], [], [], []
         size = 0
         for template in templates:
-            found = self.world.find(template.pattern, table.variables, template.slot)
+            found = self.world.lookups.find(template.pattern, table.variables, template.slot)
             if found is None or not len(found[0].lengths):
                 continue
             program = found[1].copy()
-            program[FIRST] = size
+            program["candidate"] = size
             programs.append(program)
             used.append(template)
             first.append(size)
             names.append(self._constants(template))
-            size += max(int(program[SLOTS]), 1)
-        arena = self.world.arena
+            size += max(int(program["constants"][0]), 1)
+        arena = self.world.lookups.arena
         candidate, example, count, too_large = count_candidates(
-            np.array(programs, np.int64).reshape(-1, WIDTH),
+            np.concatenate([np.empty(0, PROGRAM), *programs]),
             table.columns,
             table.example,
             arena.groups,

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.examples import Examples
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.potentials import own_values, without_itself
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
-from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.boosting.clauses import ClauseSettings, FoundList, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import Language
@@ -124,7 +124,7 @@ class Boosting:
 
     def __init__(
         self,
-        world: World,
+        world: Objects,
         languages: Mapping[str, Language],
         examples: Mapping[str, Examples],
         priors: Mapping[str, ClauseList],

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
 
-from mlnlearn.model.boosted.rules import Body
-from mlnlearn.model.boosted.world import Pattern, World, equality
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body, Pattern, equality
 from mlnlearn.structure.boosting.modes import Mode, read_modes
 
 _OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
@@ -142,7 +142,7 @@ class Language:
 
 
 def language_of(
-    world: World,
+    world: Objects,
     target: str,
     bodies: Iterable[str],
     modes: Sequence[str] = (),
@@ -179,7 +179,7 @@ def language_of(
     >>> schema = Schema.of("happy(person)", "mood(person,colour)")
     >>> facts = {"mood": [(f"P{i}", "Red") for i in range(30)],
     ...          "happy": [(f"P{i}",) for i in range(10)]}
-    >>> world = World([Database.from_facts(schema, facts)])
+    >>> world = Objects([Database.from_facts(schema, facts)])
     >>> language = language_of(world, "happy", ["mood"])
     >>> language.counted, len(language.single(("person",)))
     (('colour',), 2)
@@ -210,13 +210,13 @@ def language_of(
     return Language(tuple(derived), counted, heads, lookahead)
 
 
-def _is_value(world: World, kind: str, most: int) -> bool:
-    distinct, total = len(world.values(kind)[0]), world.objects(kind)
+def _is_value(world: Objects, kind: str, most: int) -> bool:
+    distinct, total = len(world.values(kind)[0]), world.number(kind)
     if not 0 < distinct <= most:
         return False
     if len(world.databases) > 1:
         return 2 * total >= 3 * distinct
-    others = sum(world.objects(other) for other in world.schema.types if other != kind)
+    others = sum(world.number(other) for other in world.schema.types if other != kind)
     return distinct * distinct <= others
 
 

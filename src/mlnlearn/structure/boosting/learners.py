@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Annotated, Literal
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.errors import InputError
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.world import World
 from mlnlearn.settings import Above, AtLeast, Between, Settings
 from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.clauses import ClauseSettings
@@ -150,7 +150,7 @@ class _Boosted(Settings):
     def _prepare(
         self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
     ) -> Boosting:
-        world = World(databases)
+        world = Objects(databases)
         sets = [examples] if isinstance(examples, Examples) else list(examples or ())
         for part in sets:
             if part.predicate.name not in self.targets:
@@ -158,7 +158,7 @@ class _Boosted(Settings):
         given = {part.predicate.name: part for part in sets}
         return self.boosting(world, self.languages(world), given)
 
-    def languages(self, world: World) -> dict[str, Language]:
+    def languages(self, world: Objects) -> dict[str, Language]:
         """Return the literals that may be tried, for each target."""
         lookahead = self.literals_per_node > 1
         names = [predicate.name for predicate in world.schema.predicates]
@@ -180,7 +180,7 @@ class _Boosted(Settings):
 
     def boosting(
         self,
-        world: World,
+        world: Objects,
         languages: Mapping[str, Language],
         examples: Mapping[str, Examples],
         copies: int = 0,

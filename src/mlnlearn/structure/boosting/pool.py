@@ -27,10 +27,11 @@ import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.lookups import refuse_arity
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
-from mlnlearn.model.boosted.world import World, refuse_arity
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 
 Expected: TypeAlias = Callable[[Codes], Floats]
@@ -142,7 +143,7 @@ class Pool:
 
 
 def make_pool(
-    world: World,
+    world: Objects,
     target: str,
     examples: Examples | None,
     sampling: Sampling,
@@ -157,7 +158,7 @@ def make_pool(
     >>> schema = Schema.of("likes(person,person)")
     >>> facts = {"likes": [("Anna", "Bob")]}
     >>> names = {"person": [f"P{i}" for i in range(8)]}
-    >>> world = World([Database.from_facts(schema, facts, domains=names)])
+    >>> world = Objects([Database.from_facts(schema, facts, domains=names)])
     >>> pool = make_pool(world, "likes", None, Sampling(balance=9.0), np.random.default_rng(0))
     >>> len(pool.labels), round(float(pool.weight.sum()), 6), round(pool.start + pool.shift, 4)
     (100, 10.0, -4.5951)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mlnlearn.counting.pattern import Argument, Pattern
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.atoms import Atom, Comparison, Literal, Variable
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import ClauseList, HornClause
-from mlnlearn.model.boosted.world import Argument, Pattern
 
 
 def prior_clauses(

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mlnlearn.model.boosted.rules import Body
+from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.features import Block
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Ints
-from mlnlearn.model.boosted.rules import Body, Leaf, Node, Split, Tree
+from mlnlearn.counting.pattern import Body
+from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.scoring import (
     Choice,
@@ -104,12 +105,12 @@ def grow_tree(
     --------
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
-    >>> from mlnlearn.model.boosted.world import World
+    >>> from mlnlearn.counting.objects import Objects
     >>> from mlnlearn.structure.boosting.language import language_of
     >>> schema = Schema.of("happy(person)", "rich(person)")
     >>> people = [f"P{i}" for i in range(4)]
     >>> facts = {"rich": [("P0",), ("P1",)]}
-    >>> world = World([Database.from_facts(schema, facts, domains={"person": people})])
+    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": people})])
     >>> examples = np.array([[0] * 4, range(4)], np.int32)
     >>> language = language_of(world, "happy", ["rich"], most_constants=0)
     >>> features = Features(world, examples, ("person",), language)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.objects import Objects
 from mlnlearn.infer.sampling.diagnostics import split_r_hat
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats
@@ -16,7 +17,6 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
 from mlnlearn.model.boosted.hidden.network import GroundNetwork, Kept
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules
-from mlnlearn.model.boosted.world import World
 
 _CHAINS = 2
 _STREAM = 0x5E3  # keeps these draws apart from those of boosting
@@ -51,11 +51,11 @@ class Worlds:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def stacked(self) -> World:
+    def stacked(self) -> Objects:
         """Return the worlds as facts of so many databases."""
-        return World([db for truth in self.truth for db in self.hidden.completed(truth)])
+        return Objects([db for truth in self.truth for db in self.hidden.completed(truth)])
 
-    def expected(self, stack: World, predicate: Predicate, rows: Codes) -> Floats:
+    def expected(self, stack: Objects, predicate: Predicate, rows: Codes) -> Floats:
         """Return the chances of atoms of the stacked databases; not a number for known ones."""
         world, here = in_one_copy(stack, self.hidden.known, predicate, rows)
         numbers = self.hidden.numbers(predicate, here)
@@ -66,7 +66,7 @@ class Worlds:
 
 
 def in_one_copy(
-    stack: World, single: World, predicate: Predicate, rows: Codes
+    stack: Objects, single: Objects, predicate: Predicate, rows: Codes
 ) -> tuple[Codes, Codes]:
     """Return the number of the copy that each of the stacked atoms is in, and its row there."""
     copy, database = np.divmod(rows[0], len(single.databases))

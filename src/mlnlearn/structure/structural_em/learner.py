@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Annotated, Literal, TypeAlias
 
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
-from mlnlearn.model.boosted.world import World
 from mlnlearn.settings import AtLeast, Settings
 from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.fit import Progress
@@ -117,7 +117,7 @@ class StructuralEM(Settings):
             there, and ends with the same model as a run in one go.
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
-        world = World(given)
+        world = Objects(given)
         if self.mode == "closed":
             return self._closed(given, initial, progress, checkpoint)
         names = unknown_predicates(given)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.objects import Objects
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
@@ -19,7 +20,6 @@ from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.potentials import is_true
 from mlnlearn.model.boosted.rules import Step, TargetRules
-from mlnlearn.model.boosted.world import World
 from mlnlearn.structure.structural_em.expectation import Worlds, in_one_copy
 
 
@@ -46,7 +46,7 @@ class StackedPotentials:
         self._ground: dict[tuple[Predicate, Step], Sampler] = {}
 
     def adds(
-        self, worlds: Worlds, stack: World
+        self, worlds: Worlds, stack: Objects
     ) -> Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]:
         """Return what steps add to the log-odds of atoms of the stacked worlds."""
         truth = np.tile(self._known, (len(worlds), 1))

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import is_among, number_of_keys, unpack
 from mlnlearn.data.sampling import pack as pack_atoms
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.world import World
 
 Mask = NDArray[np.bool_]
 
@@ -71,14 +71,14 @@ class HiddenAtoms:
         return sum(part.shape[1] for parts in self.columns.values() for part in parts)
 
     @cached_property
-    def known(self) -> World:
+    def known(self) -> Objects:
         """The world in which every unknown atom is false."""
-        return World([database.closed() for database in self.databases])
+        return Objects([database.closed() for database in self.databases])
 
     @cached_property
-    def possible(self) -> World:
+    def possible(self) -> Objects:
         """The world in which every atom that may be true is."""
-        return World(self.completed(np.ones(len(self), np.bool_)))
+        return Objects(self.completed(np.ones(len(self), np.bool_)))
 
     @cached_property
     def rows(self) -> Mapping[Predicate, Codes]:
@@ -107,7 +107,7 @@ class HiddenAtoms:
         return found
 
     def _packed(self, predicate: Predicate, rows: Codes) -> Ints:
-        sizes = [len(self.databases), *map(self.known.objects, predicate.types)]
+        sizes = [len(self.databases), *map(self.known.number, predicate.types)]
         keys = pack(list(rows), sizes)
         if keys is None:
             raise CountOverflowError(f"the atoms of {predicate.name} do not fit in a 64-bit key")

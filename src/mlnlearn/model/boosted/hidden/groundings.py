@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.bindings import Bindings
+from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.errors import MemoryLimitError
-from mlnlearn.model.boosted.bindings import Bindings
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
-from mlnlearn.model.boosted.rules import Body, ClauseList, HornClause
-from mlnlearn.model.boosted.world import Pattern
+from mlnlearn.model.boosted.rules import ClauseList, HornClause
 
 _MOST_ROWS = 1 << 25
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.pattern import Body
 from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
@@ -25,7 +26,7 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.hidden.groundings import Groundings, ground_body
 from mlnlearn.model.boosted.hidden.trees import FlatTrees
 from mlnlearn.model.boosted.potentials import is_true
-from mlnlearn.model.boosted.rules import Body, Step, TargetRules, bodies
+from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
 
 Kept: TypeAlias = dict[tuple[Predicate, Body], Groundings]
 """Groundings of conjunctions in rules for a target, with the same unknown atoms."""

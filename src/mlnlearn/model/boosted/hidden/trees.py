@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.evaluate import Floats
-from mlnlearn.model.boosted.rules import Body, ClauseList, Leaf, Node, Split, Step
+from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Split, Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class FlatTrees:
     --------
     >>> from mlnlearn.logic.atoms import Predicate
     >>> from mlnlearn.model.boosted.rules import HornClause
-    >>> from mlnlearn.model.boosted.world import Pattern
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = (Pattern(Predicate("rain", ()), ()),)
     >>> flat = FlatTrees.of([ClauseList((HornClause(rain, 0.5),))])
     >>> len(flat.bodies), flat.test.tolist(), flat.value.tolist()

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.chunks import TooManyRowsError
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.bindings import Bindings, Flip, Mask
-from mlnlearn.model.boosted.chunks import TooManyRowsError
-from mlnlearn.model.boosted.rules import Body
-from mlnlearn.model.boosted.world import Pattern, World
 
 CHUNK = 1 << 16
 """How many atoms are taken at a time."""
@@ -28,7 +28,7 @@ class Conjunct:
     """A literal to be joined: where its facts are, and whether the atom itself may not be one."""
 
     pattern: Pattern
-    world: World
+    world: Objects
     is_other: bool = False
 
 
@@ -43,13 +43,13 @@ class Through:
         The atoms.
     """
 
-    def __init__(self, world: World, flip: Flip) -> None:
+    def __init__(self, world: Objects, flip: Flip) -> None:
         self.world = world
         self.flip = flip
         self.size = flip.columns.shape[1]
 
     @classmethod
-    def of(cls, world: World, predicate: Predicate, atoms: Codes, known: Mask) -> Through:
+    def of(cls, world: Objects, predicate: Predicate, atoms: Codes, known: Mask) -> Through:
         """Start from atoms of a predicate; `known` are true in the data."""
         columns = np.ascontiguousarray(atoms)
         return cls(world, Flip(predicate, columns, np.ones(len(known), np.bool_), known))
@@ -149,7 +149,7 @@ class Through:
         return smaller.merged(range(len(kept))), after
 
 
-def within(world: World, head: Predicate, heads: Codes, chosen: Ints) -> Conjunct:
+def within(world: Objects, head: Predicate, heads: Codes, chosen: Ints) -> Conjunct:
     """Return a literal that is true of some heads, and gives their numbers to `HEAD_NUMBER`.
 
     Parameters

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, times
+from mlnlearn.counting.kernels import find_groups, sum_by_example
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.kernels import find_groups, sum_by_example
-from mlnlearn.model.boosted.world import Pattern, World
 
 Mask = NDArray[np.bool_]
 
@@ -68,14 +69,14 @@ class Bindings:
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("likes(person,person)")
     >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
-    >>> world = World([Database.from_facts(schema, facts)])
+    >>> world = Objects([Database.from_facts(schema, facts)])
     >>> people = Bindings.of(world, np.array([[0, 0, 0], [0, 1, 2]], np.int32))
     >>> likes = Pattern(schema["likes"], (0, 1))
     >>> people.count(likes).tolist(), people.join(likes).columns.tolist()
     ([2, 0, 0], [[0, 0], [0, 0], [1, 2]])
     """
 
-    world: World
+    world: Objects
     example: Codes
     columns: Codes
     size: int
@@ -83,7 +84,7 @@ class Bindings:
     times: Ints | None = None
 
     @classmethod
-    def of(cls, world: World, examples: Codes, flip: Flip | None = None) -> Bindings:
+    def of(cls, world: Objects, examples: Codes, flip: Flip | None = None) -> Bindings:
         """Return the table of the empty conjunction: one row an example."""
         size = examples.shape[1]
         return cls(world, np.arange(size, dtype=np.int32), examples, size, flip)
@@ -192,14 +193,14 @@ class Bindings:
 
     def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Ints]:
         """Return where each row's facts start and how many there are, and the facts' order."""
-        found = self.world.find(pattern, self.variables)
+        found = self.world.lookups.find(pattern, self.variables)
         nothing = np.zeros(len(self), np.int64)
         if found is None:
             return nothing, nothing, nothing[:0]
         lookup, program = found
         if not len(lookup.lengths):
             return nothing, nothing, lookup.order
-        arena = self.world.arena
+        arena = self.world.lookups.arena
         groups = find_groups(program, self.columns, arena.groups, arena.hash_keys)
         lengths = np.where(groups >= 0, lookup.lengths[groups], 0).astype(np.int64)
         return lookup.starts[groups].astype(np.int64), lengths, lookup.order

@@ -1,8 +1,8 @@
 """Compiled loops under the binding tables: find facts by key, count them per example.
 
 A *lookup* maps the packed key of some arguments of a predicate to a group of facts. All lookups of
-a `World` live in a few shared arrays (an *arena*), so that one call can run through any number of
-them. A lookup is one row of integers, its *program*, whose places have the names below.
+some `Objects` live in a few shared arrays (an *arena*), so that one call can run through any number
+of them. How a lookup finds its facts is one record, its *program*.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import numpy as np
 from numba import njit
 
 KEY_PLACES = 16
-"""Most key columns that a program can hold."""
-# Places of a program.
-NUMBER = 0  # number of key columns
-COLUMN = 1  # which columns of the binding table the key is made of, ...
-FACTOR = COLUMN + KEY_PLACES  # ... and what each is multiplied by
-PLUS = FACTOR + KEY_PLACES  # what to add to the key (from constants)
-HASHED = PLUS + 1  # 0: the key is a place in the table; 1: the key is hashed to one
-GROUPS = HASHED + 1  # where its groups' table starts in `groups`, ...
-SIZE = GROUPS + 1  # ... and its size
-STARTS = SIZE + 1  # where its groups start in `starts` and `lengths`
-SLOTS = STARTS + 1  # number of constants told apart at an open argument, 0 for none
-CODES = SLOTS + 1  # where the constants' codes of its facts start in `slots`
-FIRST = CODES + 1  # number of its first candidate
-HASH_KEYS = FIRST + 1  # where its hashed keys start in `hash_keys`
-WIDTH = HASH_KEYS + 1
-"""Length of a program."""
+"""Most key columns that a lookup can have."""
+PROGRAM = np.dtype(
+    [
+        ("keys", np.int64),  # number of key columns
+        ("columns", np.int64, (KEY_PLACES,)),  # which columns of the binding table they are, ...
+        ("factors", np.int64, (KEY_PLACES,)),  # ... and what each is multiplied by
+        ("offset", np.int64),  # what to add to the key (from constants)
+        ("hashed", np.int64),  # 0: the key is a place in the table; 1: the key is hashed to one
+        ("groups_at", np.int64),  # where its groups' table starts in `groups`, ...
+        ("size", np.int64),  # ... and its size
+        ("ranges_at", np.int64),  # where its groups start in `starts` and `lengths`
+        ("constants", np.int64),  # constants told apart at an open argument, 0 for none
+        ("slots_at", np.int64),  # where the constants' codes of its facts start in `slots`
+        ("candidate", np.int64),  # number of its first candidate
+        ("hash_keys_at", np.int64),  # where its hashed keys start in `hash_keys`
+    ]
+)
+"""How a lookup finds facts."""
 
 
 @njit(cache=True, inline="always")
@@ -55,18 +57,18 @@ def fill_hash(keys, size):  # type: ignore[no-untyped-def]
 def _find(program, columns, groups, hash_keys, keys, found):  # type: ignore[no-untyped-def]
     """Put the group of facts that each row of a binding table finds into `found`, -1 for none."""
     rows = columns.shape[1]
-    keys[:rows] = program[PLUS]
-    for place in range(program[NUMBER]):
-        column, factor = columns[program[COLUMN + place]], program[FACTOR + place]
+    keys[:rows] = program.offset
+    for place in range(program.keys):
+        column, factor = columns[program.columns[place]], program.factors[place]
         for row in range(rows):
             keys[row] += np.int64(column[row]) * factor
-    size = program[SIZE]
-    table = groups[program[GROUPS] : program[GROUPS] + size]
-    if program[HASHED] == 0:
+    size = program.size
+    table = groups[program.groups_at : program.groups_at + size]
+    if program.hashed == 0:
         for row in range(rows):
             found[row] = table[keys[row]]
         return
-    stored = hash_keys[program[HASH_KEYS] : program[HASH_KEYS] + size]
+    stored = hash_keys[program.hash_keys_at : program.hash_keys_at + size]
     for row in range(rows):
         key = keys[row]
         place = _place(key, size)
@@ -76,11 +78,11 @@ def _find(program, columns, groups, hash_keys, keys, found):  # type: ignore[no-
 
 
 @njit(cache=True)
-def find_groups(program, columns, groups, hash_keys):  # type: ignore[no-untyped-def]
-    """Return, for each row of a binding table, its group of facts, -1 for none."""
+def find_groups(programs, columns, groups, hash_keys):  # type: ignore[no-untyped-def]
+    """Return, for each row of a binding table, the group of facts that a program finds, or -1."""
     rows = columns.shape[1]
     found = np.empty(rows, np.int32)
-    _find(program, columns, groups, hash_keys, np.empty(rows, np.int64), found)
+    _find(programs[0], columns, groups, hash_keys, np.empty(rows, np.int64), found)
     return found
 
 
@@ -119,7 +121,7 @@ def _most_counts(program, size, example, found, hits, number):  # type: ignore[n
         row = hits[place]
         facts += size[found[row]]
         examples += place == 0 or example[hits[place - 1]] != example[row]
-    return min(facts, examples * max(program[SLOTS], 1))
+    return min(facts, examples * max(program.constants, 1))
 
 
 @njit(cache=True)
@@ -136,12 +138,15 @@ def count_candidates(  # type: ignore[no-untyped-def]
     hits = np.empty(rows + 1, np.int64)
     candidates = np.empty(rows + 1024, np.int32)
     examples, counts = np.empty_like(candidates), np.empty_like(candidates)
-    sums = np.zeros(max(1, programs[:, SLOTS].max() if len(programs) else 1), np.int64)
+    most = 1
+    for program in programs:
+        most = max(most, program.constants)
+    sums = np.zeros(most, np.int64)
     touched = np.empty(len(sums), np.int64)
     filled, highest = 0, 0
     for program in programs:
         number = _find_hits(program, columns, groups, hash_keys, keys, found, hits)
-        size, first = lengths[program[STARTS] :], program[FIRST]
+        size, first = lengths[program.ranges_at :], program.candidate
         room = _most_counts(program, size, example, found, hits, number)
         while filled + room > len(counts):
             candidates, examples = _grown(candidates), _grown(examples)
@@ -150,11 +155,11 @@ def count_candidates(  # type: ignore[no-untyped-def]
         for place in range(number):
             row = hits[place]
             group = found[row]
-            if program[SLOTS] == 0:
+            if program.constants == 0:
                 touched[0], seen = 0, 1
                 sums[0] += size[group]
             else:
-                start = program[CODES] + starts[program[STARTS] + group]
+                start = program.slots_at + starts[program.ranges_at + group]
                 for slot in slots[start : start + size[group]]:
                     if sums[slot] == 0:
                         touched[seen] = slot

@@ -1,0 +1,211 @@
+"""Facts by key: groups of facts that share some of their arguments, for compiled loops to find."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, fill_hash
+from mlnlearn.counting.pattern import Pattern
+from mlnlearn.errors import CountOverflowError, InputError
+from mlnlearn.logic.atoms import Predicate
+
+if TYPE_CHECKING:
+    from mlnlearn.counting.objects import Objects
+
+_KEY_LIMIT = 2**62
+_MOST_DENSE = 1 << 20
+
+Programs: TypeAlias = NDArray[np.void]
+"""Records of `mlnlearn.counting.kernels.PROGRAM`."""
+
+
+def refuse_arity(predicate: Predicate) -> None:
+    """Raise an error where a predicate has more arguments than facts can be found by.
+
+    Examples
+    --------
+    >>> refuse_arity(Predicate("likes", ("person", "person")))
+    """
+    if predicate.arity >= KEY_PLACES:  # one place of a key may be the database
+        raise InputError(
+            f"{predicate.name} has {predicate.arity} arguments; a boosted model takes predicates"
+            f" of up to {KEY_PLACES - 1}",
+            hint="split it into several predicates",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """Facts of a predicate grouped by some of their arguments.
+
+    Attributes
+    ----------
+    program
+        How the compiled loops find a group: an array of one `PROGRAM`.
+    starts, lengths
+        Per group, the range of its facts in `order`.
+    order
+        The facts' row numbers, group by group.
+    """
+
+    program: Programs
+    starts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    order: Ints
+
+
+Found: TypeAlias = tuple[Lookup, Programs]
+
+
+class Arena:
+    """Arrays of all lookups, one after the other, growing by doubling."""
+
+    def __init__(self) -> None:
+        self.groups = np.empty(1024, np.int32)
+        self.hash_keys = np.empty(1024, np.int64)
+        self.starts = np.empty(1024, np.int32)
+        self.lengths = np.empty(1024, np.int32)
+        self.slots = np.empty(1024, np.int32)
+        self._used = dict.fromkeys(("groups", "hash_keys", "starts", "lengths", "slots"), 0)
+
+    def add(self, name: str, values: NDArray[np.integer]) -> int:
+        """Append values to one of the arrays and return where they start."""
+        array, used = getattr(self, name), self._used[name]
+        end = used + len(values)
+        if end > len(array):
+            larger = np.empty(max(end, 2 * len(array)), array.dtype)
+            larger[:used] = array[:used]
+            setattr(self, name, larger)
+            array = larger
+        array[used:end] = values
+        self._used[name] = end
+        return used
+
+
+class Lookups:
+    """Lookups of the facts over some objects, made on first use."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.arena = Arena()
+        self._lookups: dict[tuple[Predicate, tuple[int, ...], tuple[int, ...]], Lookup] = {}
+        self._found: dict[tuple[Pattern, int, int | None], Found | None] = {}
+        self._slots: dict[tuple[int, int], int] = {}
+
+    def lookup(
+        self, predicate: Predicate, places: tuple[int, ...], constants: tuple[int, ...] = ()
+    ) -> Lookup:
+        """Return the facts grouped by objects at some places and by value codes at others."""
+        key = predicate, places, constants
+        if key not in self._lookups:
+            self._lookups[key] = self._build(predicate, places, constants)
+        return self._lookups[key]
+
+    def _build(
+        self, predicate: Predicate, places: tuple[int, ...], constants: tuple[int, ...]
+    ) -> Lookup:
+        facts = self.objects.relation(predicate)
+        columns = [facts[place + 1] for place in places] or [facts[0]]
+        sizes = [self.objects.number(predicate.types[place]) for place in places]
+        sizes = sizes or [len(self.objects.databases)]
+        for place in constants:
+            names, codes = self.objects.values(predicate.types[place])
+            columns.append(codes[facts[place + 1]])
+            sizes.append(len(names))
+        refuse_arity(predicate)
+        if math.prod(max(s, 1) for s in sizes) >= _KEY_LIMIT:
+            raise CountOverflowError(
+                f"{len(columns)} arguments of {predicate.name} do not fit in a 64-bit key",
+                hint="leave the predicate out of the rules, or split its facts",
+            )
+        multipliers = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        keys = np.zeros(facts.shape[1], np.int64)
+        for column, multiplier in zip(columns, multipliers, strict=True):
+            keys += column.astype(np.int64) * multiplier
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        lengths = np.diff(np.append(first, len(ordered)))
+        program = self._store(ordered[first], math.prod(sizes), first, lengths)
+        program["keys"] = len(columns)
+        program["factors"][0, : len(columns)] = multipliers
+        return Lookup(program, first.astype(np.int32), lengths.astype(np.int32), order)
+
+    def _store(self, keys: Ints, space: int, first: Ints, lengths: Ints) -> Programs:
+        """Put the groups into the arena, as a plain array where their keys fill a small space."""
+        program = np.zeros(1, PROGRAM)
+        if space <= max(_MOST_DENSE, 4 * len(keys)):
+            groups = np.full(max(space, 1), -1, np.int32)
+            groups[keys] = np.arange(len(keys), dtype=np.int32)
+            program["size"] = space
+        else:
+            size = 1 << int(2 * len(keys) + 1).bit_length()
+            program["hashed"], program["size"] = 1, size
+            table_keys, groups = fill_hash(keys, size)
+            program["hash_keys_at"] = self.arena.add("hash_keys", table_keys)
+        program["groups_at"] = self.arena.add("groups", groups)
+        program["ranges_at"] = self.arena.add("starts", first)
+        self.arena.add("lengths", lengths)
+        return program
+
+    def find(self, pattern: Pattern, bound: int, slot: int | None = None) -> Found | None:
+        """Return the lookup for a pattern and the program that finds its facts.
+
+        Parameters
+        ----------
+        pattern
+            The atom; variables below `bound` have values in the binding table.
+        bound
+            Number of variables that have values.
+        slot
+            An argument place, open in the pattern, whose constants are to be told apart.
+
+        Returns
+        -------
+        Both, or None where a constant of the pattern is in no database. The program must not be
+        changed.
+        """
+        key = pattern, bound, slot
+        if key not in self._found:
+            self._found[key] = self._find(pattern, bound, slot)
+        return self._found[key]
+
+    def _find(self, pattern: Pattern, bound: int, slot: int | None) -> Found | None:
+        places: list[int] = []
+        constants: list[int] = []
+        for place, term in enumerate(pattern.terms):
+            if isinstance(term, str):
+                constants.append(place)
+            elif term < bound and place != slot:
+                places.append(place)
+        lookup = self.lookup(pattern.predicate, tuple(places), tuple(constants))
+        program = lookup.program.copy()
+        program["keys"] -= len(constants)
+        for number, place in enumerate(places):
+            program["columns"][0, number] = int(pattern.terms[place]) + 1
+        for number, place in enumerate(constants):
+            code = self.objects.values(pattern.predicate.types[place])[0].get(
+                str(pattern.terms[place])
+            )
+            if code is None:
+                return None
+            program["offset"] += code * program["factors"][0, program["keys"][0] + number]
+        if slot is not None:
+            program["constants"] = len(self.objects.values(pattern.predicate.types[slot])[0])
+            program["slots_at"] = self._slot(pattern.predicate, lookup, slot)
+        return lookup, program
+
+    def _slot(self, predicate: Predicate, lookup: Lookup, slot: int) -> int:
+        """Return where the value codes at a place of the lookup's facts start in the arena."""
+        key = id(lookup), slot
+        if key not in self._slots:
+            codes = self.objects.values(predicate.types[slot])[1]
+            ordered = codes[self.objects.relation(predicate)[slot + 1][lookup.order]]
+            self._slots[key] = self.arena.add("slots", ordered)
+        return self._slots[key]
