@@ -78,10 +78,11 @@ def flag_tables(seed, missing=0.2, size=6):
     rng = np.random.default_rng(seed)
     person = entity_frame(rng, "p", size, {"sex": 2}, missing)
     town = entity_frame(rng, "t", 3, {"big": 2})
-    person["fan"] = [rng.choice(["yes", "no", None], p=[0.4, 0.4, 0.2]) for _ in range(size)]
+    cells = [(1 - missing) / 2, (1 - missing) / 2, missing]
+    person["fan"] = [rng.choice(["yes", "no", None], p=cells) for _ in range(size)]
     person["home"] = [rng.choice(town["id"]) for _ in range(size)]
     visits = link_frame(rng, person, town, 0.5, {})
-    visits["often"] = [rng.choice(["yes", "no", None], p=[0.4, 0.4, 0.2]) for _ in visits["one"]]
+    visits["often"] = [rng.choice(["yes", "no", None], p=cells) for _ in visits["one"]]
     keys = {
         "person": Keys("id", {"home": "town"}),
         "town": Keys("id"),

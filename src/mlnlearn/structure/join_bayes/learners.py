@@ -51,14 +51,18 @@ class _JoinBayesLearner(Settings, ABC):
         true links, and rules always ask for the links.
     weights
         ``pseudo-likelihood``: weights that make the attributes most probable, each given the rest
-        of the database; ``log-probability``: logarithms of the net's conditional probabilities.
+        of the database; ``log-probability``: logarithms of the net's conditional probabilities (of
+        the trees', for `LAJDT`), with rules for parent values never seen as well, so that rules and
+        net agree everywhere.
     sigma
         Standard deviation of the Gaussian prior of a weight times the typical number of groundings
         of its rule: a rule that holds a hundred times for one entity gets a prior a hundred times
         as narrow as one that holds once (pseudo-likelihood).
     own_rules
         Where the rules of an attribute ask for other entities, add those of the attribute and its
-        parents in the same table, so that something is known of entities without links too.
+        parents in the same table, so that something is known of entities without links too. With
+        ``log-probability``, the rules along links then say how many times as probable a value is
+        as by those alone; with `links` as well there are none, as the net needs none.
     sample_size
         Equivalent sample size of the BDeu score.
     max_chain
@@ -152,10 +156,22 @@ class _JoinBayesLearner(Settings, ABC):
             family = Family.of(child, above, layout, links=self.links)
             found.append(self._rules(family, family.count(counter)))
             near = tuple(node for node in above if set(node.variables) <= set(child.variables))
-            if self.own_rules and child.is_attribute and len(near) < len(above):
+            if self._owns_rules and child.is_attribute and len(near) < len(above):
                 alone = Family.of(child, near, layout, links=self.links)
                 own.append(self._rules(alone, alone.count(counter)))
+                if self._from_net:
+                    own.append(found[-1].relative_to(own[-1]))
         return found + own
+
+    @property
+    def _from_net(self) -> bool:
+        """Whether the rules must say what the net says, so for rows never seen too."""
+        return self.weights == "log-probability"
+
+    @property
+    def _owns_rules(self) -> bool:
+        # with link indicators the net speaks of entities without links as well
+        return self.own_rules and not (self.links and self._from_net)
 
     @abstractmethod
     def _rules(self, family: Family, counts: Counts) -> FamilyRules:
@@ -165,7 +181,7 @@ class _JoinBayesLearner(Settings, ABC):
         self, counter: FamilyCounter, families: Sequence[FamilyRules]
     ) -> NDArray[np.float64]:
         start = np.concatenate([family.log_probabilities() for family in families])
-        if self.weights == "log-probability":
+        if self._from_net:
             return start
         features = attribute_features(counter, families)
         scale = typical_counts(features)
@@ -199,7 +215,7 @@ class MBN(_JoinBayesLearner):
     """
 
     def _rules(self, family: Family, counts: Counts) -> FamilyRules:
-        return table_rules(family, counts, self.sample_size)
+        return table_rules(family, counts, self.sample_size, every=self._from_net)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +254,9 @@ class LAJDT(_JoinBayesLearner):
     pruning: Literal["bic", "collapse", "none"] = "bic"
 
     def _rules(self, family: Family, counts: Counts) -> FamilyRules:
-        return tree_rules(family, counts, min_rows=self.min_rows, pruning=self.pruning)
+        return tree_rules(
+            family, counts, min_rows=self.min_rows, pruning=self.pruning, every=self._from_net
+        )
 
 
 def _net(

@@ -7,8 +7,8 @@ conditional table, or a leaf of a decision tree. Each leaf and child value is on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +47,8 @@ class FamilyRules:
         How often each child value was seen at each leaf; shape ``(leaves, values)``.
     prior
         What smoothing adds to each count.
+    inverse
+        Whether the rules divide by their probabilities: see `relative_to`.
     """
 
     child: Node
@@ -55,6 +57,16 @@ class FamilyRules:
     leaves: tuple[Path, ...]
     counts: Floats
     prior: float
+    inverse: bool = False
+
+    def relative_to(self, own: FamilyRules) -> FamilyRules:
+        """Return rules that divide by another family's probabilities, wherever this one speaks.
+
+        An attribute may have rules of its own and, for each link, rules that ask for the entity
+        linked. Each of the latter says P(value | all) / P(value | own), so that what is known
+        without links counts once, however many links there are.
+        """
+        return replace(own, given=self.given, inverse=True)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -75,11 +87,15 @@ class FamilyRules:
         return shown.reshape(-1)
 
     def log_probabilities(self) -> Floats:
-        """Return log P(value | leaf) for every rule, smoothed; 0 where none is written."""
+        """Return log P(value | leaf) for every rule, smoothed; 0 where none is written.
+
+        Those of rules that divide have the other sign.
+        """
         shown = self.emitted.reshape(self.counts.shape)
         smoothed = np.where(shown, self.counts + self.prior, 0.0)
         shares = smoothed / smoothed.sum(axis=1, keepdims=True)
-        return np.where(shown, np.log(np.where(shown, shares, 1.0)), 0.0).reshape(-1)
+        logs = np.where(shown, np.log(np.where(shown, shares, 1.0)), 0.0).reshape(-1)
+        return -logs if self.inverse else logs
 
     @cached_property
     def _leaf_table(self) -> NDArray[np.int32]:
@@ -139,6 +155,7 @@ class FamilyRules:
             "leaves": [[list(pair) for pair in path] for path in self.leaves],
             "counts": self.counts.tolist(),
             "prior": self.prior,
+            "inverse": self.inverse,
         }
 
     @classmethod
@@ -155,6 +172,7 @@ class FamilyRules:
             tuple(tuple((int(p), int(v)) for p, v in path) for path in data["leaves"]),
             np.array(data["counts"], np.float64).reshape(-1, child.size),
             float(data["prior"]),
+            bool(data.get("inverse", False)),
         )
 
 
@@ -181,26 +199,79 @@ class Family:
         held = {r.link for r in given}
         return cls(child, tuple(node for node in parents if node not in held), given)
 
+    def allows(self, path: Path) -> bool:
+        """Tell whether values of parents agree on which relationships hold."""
+        holds = {relationship.predicate: True for relationship in self.given}
+        for place, value in path:
+            owner = self.parents[place].relationship
+            # the first value is F of a link, and N/A of its attributes
+            if owner is not None and holds.setdefault(owner, value > 0) != (value > 0):
+                return False
+        return True
+
+    def mentions_all(self, path: Path) -> bool:
+        """Tell whether a rule that asks for these values has all variables of the family."""
+        asked = [self.child, *(r.link for r in self.given), *(self.parents[p] for p, _ in path)]
+        there = {variable for node in asked for variable in node.variables}
+        return all(there.issuperset(node.variables) for node in self.parents)
+
     def count(self, counter: FamilyCounter) -> Counts:
         """Count the family where the given relationships hold."""
         return counter.count((self.child, *self.parents), true=self.given)
 
 
-def table_rules(family: Family, counts: Counts, sample_size: float = 10.0) -> FamilyRules:
-    """Return one leaf for each parent configuration seen, smoothed by the BDeu prior."""
+def table_rules(
+    family: Family, counts: Counts, sample_size: float = 10.0, *, every: bool = False
+) -> FamilyRules:
+    """Return one leaf for each parent configuration seen, smoothed by the BDeu prior.
+
+    With `every`, those never seen have leaves too, in which all values are equally probable: as
+    many at once as differ from what was seen in the same value.
+    """
     configurations, table = rows_and_values(counts)
-    leaves = tuple(tuple(enumerate(row)) for row in configurations.tolist())
+    leaves = [tuple(enumerate(row)) for row in configurations.tolist()]
+    if every:
+        leaves += _unseen_rows(family, configurations, ())
+        table = np.concatenate([table, np.zeros((len(leaves) - len(table), family.child.size))])
     # the given links are parents in the net too, so the prior is spread over their values as well
     cells = math.prod(node.size for node in counts.nodes) * 2 ** len(family.given)
     prior = sample_size / cells
-    return FamilyRules(family.child, family.parents, family.given, leaves, table, prior)
+    return FamilyRules(family.child, family.parents, family.given, tuple(leaves), table, prior)
+
+
+def _unseen_rows(family: Family, seen: Ints, path: Path) -> Iterator[Path]:
+    """Yield the shortest beginnings of configurations that none of those seen has.
+
+    They mention all variables, so that their rules have a grounding for each tuple of entities.
+    """
+    place = len(path)
+    if not len(seen) and family.mentions_all(path):
+        yield path
+    elif place < len(family.parents):
+        for value in range(family.parents[place].size):
+            way = (*path, (place, value))
+            if family.allows(way):
+                yield from _unseen_rows(family, seen[seen[:, place] == value], way)
 
 
 def tree_rules(
-    family: Family, counts: Counts, *, min_rows: float = 2.0, pruning: str = "none"
+    family: Family,
+    counts: Counts,
+    *,
+    min_rows: float = 2.0,
+    pruning: str = "none",
+    every: bool = False,
 ) -> FamilyRules:
-    """Return the leaves of a decision tree, smoothed by Laplace's correction."""
-    found = list(grow_tree(counts, min_rows=min_rows, pruning=pruning).leaves())
+    """Return the leaves of a decision tree, smoothed by Laplace's correction.
+
+    With `every`, values of a parent that no data had where the tree asks for it have leaves too,
+    with the counts of that place.
+    """
+    tree = grow_tree(counts, min_rows=min_rows, pruning=pruning)
+    found = list(tree.leaves())
+    if every:
+        ways = tree.unseen([node.size for node in family.parents])
+        found += [(way, values) for way, values in ways if family.allows(way)]
     table = np.array([leaf for _, leaf in found], np.float64)
     leaves = tuple(path for path, _ in found)
     return FamilyRules(family.child, family.parents, family.given, leaves, table, 1.0)

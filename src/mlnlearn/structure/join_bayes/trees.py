@@ -7,7 +7,7 @@ estimate probabilities well (Provost & Domingos 2003).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,23 @@ class TreeNode:
             yield path, self.counts
         for value, branch in self.branches:
             yield from branch.leaves((*path, (self.split, value)))
+
+    def unseen(
+        self, sizes: Sequence[int], path: Path = ()
+    ) -> Iterator[tuple[Path, tuple[float, ...]]]:
+        """Yield the ways that no data went, with the counts of the last node on the way.
+
+        `sizes` are the numbers of values of the parents.
+        """
+        if self.split < 0:
+            return
+        seen = dict(self.branches)
+        for value in range(sizes[self.split]):
+            way = (*path, (self.split, value))
+            if value in seen:
+                yield from seen[value].unseen(sizes, way)
+            else:
+                yield way, self.counts
 
 
 def grow_tree(family: Counts, *, min_rows: float = 2.0, pruning: str = "none") -> TreeNode:
