@@ -152,8 +152,7 @@ def test_an_interrupted_run_goes_on_to_the_same_file(folder, program, monkeypatc
     assert calls == [(1, 3), (2, 3)]
     assert "run the same command again to go on from run.json" in err
     assert not (folder / "resumed.mln").exists()
-    steps = json.loads((folder / "run.json").read_text())["targets"][0]["steps"]
-    assert len(steps) == 2
+    assert len((folder / "run.json").read_text().splitlines()) == 1 + 2
     assert program(*command)[0] == 0
     for suffix in ("mln", "json"):
         assert (folder / f"resumed.{suffix}").read_bytes() == (

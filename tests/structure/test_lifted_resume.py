@@ -90,9 +90,9 @@ def test_a_line_cut_short_is_found_again(databases, tmp_path):
 def test_other_settings_candidates_or_data_are_refused(databases, tmp_path):
     path = tmp_path / "run.jsonl"
     whole = LEARNER.fit(databases, checkpoint=path)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match="other settings: max_clauses was 4, is None"):
         LiftedStructureLearner(max_variables=2, refitted=5).fit(databases, checkpoint=path)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match=r"other data: .* in database 3"):
         LEARNER.fit(databases[:2], checkpoint=path)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match="other data: candidates given"):
         LEARNER.fit(databases, candidates=[whole.steps[0].clause], checkpoint=path)

@@ -1,6 +1,5 @@
 """The learners as users see them: repeatable, resumable, right on planted rules."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -57,7 +56,7 @@ def test_same_seed_same_bytes_and_interrupted_runs_end_the_same(learner, areas, 
     file = tmp_path / "run.json"
     with pytest.raises(StoppedError):
         learner.fit(areas, checkpoint=file, progress=stop)
-    assert len(json.loads(file.read_text())["targets"][0]["steps"]) == stop_after
+    assert len(file.read_text().splitlines()) == 1 + stop_after
     seen = []
     resumed = learner.fit(areas, checkpoint=file, progress=lambda done, _: seen.append(done))
     assert seen == list(range(stop_after + 1, learner.steps + 1))
@@ -67,11 +66,11 @@ def test_same_seed_same_bytes_and_interrupted_runs_end_the_same(learner, areas, 
 def test_a_checkpoint_of_another_run_is_refused(areas, tmp_path):
     file = tmp_path / "run.json"
     BoostedRDN(target="advisedBy", steps=1).fit(areas, checkpoint=file)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match="other settings: steps was 1, is 2"):
         BoostedRDN(target="advisedBy", steps=2).fit(areas, checkpoint=file)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match=r"other data: .* database 2"):
         BoostedRDN(target="advisedBy", steps=1).fit(areas[:1], checkpoint=file)
-    file.write_text("nonsense")
+    file.write_text("nonsense\n")
     with pytest.raises(InputError, match="no checkpoint"):
         BoostedRDN(target="advisedBy", steps=1).fit(areas, checkpoint=file)
 

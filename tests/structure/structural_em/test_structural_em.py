@@ -226,7 +226,7 @@ def test_same_seed_same_bytes_and_resuming(tmp_path, mode):
     again.model.save(tmp_path / "two.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     assert repr(again.notes) == repr(whole.notes)
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match="other data: atoms of smokes in database 1"):
         learner.learn(cancer(0.2), checkpoint=file)
 
 

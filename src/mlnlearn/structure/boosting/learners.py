@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
+from mlnlearn.data.identity import journal_of
 from mlnlearn.errors import InputError
 from mlnlearn.logic.formulas import Rule
+from mlnlearn.model.boosted.files import step_from_plain, step_to_plain
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.settings import Above, AtLeast, Between, Settings
-from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.clauses import ClauseSettings
 from mlnlearn.structure.boosting.fit import Adds, Boosting, Progress, StepSettings
 from mlnlearn.structure.boosting.language import Language, language_of
@@ -136,13 +137,14 @@ class _Boosted(Settings):
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
         run = self._prepare(given, examples)
-        saved = None if checkpoint is None else Checkpoint(checkpoint, self, run.world, _marks(run))
-        if saved is not None:
-            run.replay(saved.steps())
+        journal = journal_of(checkpoint, self, given, {"examples to learn from": _parts(run)})
         while not run.finished:
+            key = f"step {run.done + 1}"
+            if key in journal:
+                run.replay([[step_from_plain(step, run.world.schema) for step in journal.get(key)]])
+                continue
             run.step()
-            if saved is not None:
-                saved.write([state.rules(run.done) for state in run.targets])
+            journal.record(key, [step_to_plain(state.steps[-1]) for state in run.targets])
             if progress is not None:
                 progress(run.done, self.steps)
         return BoostedModel(run.world.schema, run.base.existential, run.rules())
@@ -278,7 +280,7 @@ class BoostedRDN(_Boosted):
         return TreeSettings(self.leaves, self.min_examples, existential=True)
 
 
-def _marks(run: Boosting) -> Iterator[bytes]:
+def _parts(run: Boosting) -> Iterator[bytes]:
     """Yield what tells the examples of a run from others."""
     for state in run.targets:
         for array in (state.pool.rows, state.pool.labels, state.pool.weight):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeAlias, TypeVar
 
+from mlnlearn.journal import Journal
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
@@ -19,7 +20,6 @@ from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import EdgeConstraints, bits, has_circle
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
-from mlnlearn.structure.search.journal import Journal
 
 NodeEdge = tuple[Node, Node]
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class LearnAndJoin:
     sample_size: float = 10.0
     max_chain: int | None = None
     max_parents: int | None = None
-    journal: Journal = field(default_factory=lambda: Journal(None, ""))
+    journal: Journal = field(default_factory=Journal)
     report: Report | None = None
     layout: Layout = field(init=False)
 

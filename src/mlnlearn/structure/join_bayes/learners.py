@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError
+from mlnlearn.journal import Journal
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.settings import Above, AtLeast, Settings
@@ -35,7 +37,6 @@ from mlnlearn.structure.join_bayes.rules import (
     table_rules,
     tree_rules,
 )
-from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
 
@@ -109,8 +110,7 @@ class _JoinBayesLearner(Settings, ABC):
                 "the tables have no attributes to learn about",
                 hint="map some columns as values or flags",
             )
-        identity = "" if checkpoint is None else self._identity(given, layout)
-        journal = Journal(checkpoint, identity)
+        journal = self._journal(checkpoint, given, layout)
         # Unlinked entities of one population are independent by construction; of several that
         # differ a little they would not be, and cross products make that look significant.
         pooled = FamilyCounter(EncodedData(given, layout, pooled=True))
@@ -123,11 +123,19 @@ class _JoinBayesLearner(Settings, ABC):
         weights = self._weights(counter, families)
         return JoinBayesModel(net, tuple(families), weights, given[0].schema, mapping)
 
-    def _identity(self, databases: Sequence[Database], layout: Layout) -> str:
-        """Return what the edges of a net depend on, as a text for its journal."""
-        unknown = [{n: f.tolist() for n, f in database.unknown.items()} for database in databases]
-        search = (self.links, self.sample_size, self.max_chain, self.max_parents)
-        return identity_of((search, layout, unknown), databases)
+    def _journal(
+        self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: Layout
+    ) -> Journal:
+        """Open the journal of the edges: what these depend on counts, not how rules are made."""
+        search = ("links", "sample_size", "max_chain", "max_parents")
+        return journal_of(
+            path,
+            self,
+            databases,
+            {"columns mapped": [repr(layout)]},
+            name="learn-and-join",
+            settings={name: repr(getattr(self, name)) for name in search},
+        )
 
     def _parents(
         self, counter: FamilyCounter, journal: Journal, report: Report | None

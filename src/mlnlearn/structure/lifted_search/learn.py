@@ -17,6 +17,7 @@ from os import PathLike
 from typing import Annotated
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.identity import journal_of
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
@@ -31,7 +32,6 @@ from mlnlearn.structure.lifted_search.parts import Parts
 from mlnlearn.structure.lifted_search.problem import Limits
 from mlnlearn.structure.lifted_search.search import Choice, Search
 from mlnlearn.structure.lifted_search.steps import Step, next_step
-from mlnlearn.structure.search.journal import Journal, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class LiftedStructureLearner(Settings):
             A file that the steps are written to. A run that was stopped, started again with the
             same settings and data, goes on from there to the same network.
         """
-        given = None if candidates is None else [str(clause) for clause in candidates]
-        journal = Journal(checkpoint, identity_of((self, given), databases))
+        given = {} if candidates is None else {"candidates given": map(str, candidates)}
+        journal = journal_of(checkpoint, self, databases, given)
         limits = Limits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
         parts = Parts(databases, self.sigma, limits, held_out=validates)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.parts import Candidate, Part, Trial
 from mlnlearn.structure.lifted_search.search import Search
-from mlnlearn.structure.search.journal import Journal
 
 Json = Any
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.errors import MemoryLimitError
+from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import atoms_of
-from mlnlearn.structure.search.journal import Journal
 from mlnlearn.structure.search.model import Model
 from mlnlearn.structure.search.progress import Deadline
 

@@ -9,10 +9,11 @@ from os import PathLike
 from typing import Annotated
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.identity import journal_of
+from mlnlearn.journal import Journal
 from mlnlearn.model.mln import MLN
 from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.search.growth import Acceptance
-from mlnlearn.structure.search.journal import Journal, identity_of
 from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.progress import Deadline, Progress, Report
 from mlnlearn.structure.search.workers import Workers, workers
@@ -69,7 +70,7 @@ class SearchSettings(Settings):
     ) -> Iterator[Search]:
         """Provide what a run needs; `jobs` processes score clauses."""
         background = Background.of(databases, self.initial)
-        journal = Journal(checkpoint, identity_of(self, databases))
+        journal = journal_of(checkpoint, self, databases)
         with workers(databases, background, self.sigma, jobs) as found:
             yield Search(background, found, journal, Deadline(self.max_seconds), progress)
 

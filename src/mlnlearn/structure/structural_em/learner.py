@@ -10,13 +10,14 @@ from typing import Annotated, Literal, TypeAlias
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
+from mlnlearn.data.identity import journal_of
 from mlnlearn.errors import InputError
+from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
 from mlnlearn.settings import AtLeast, Settings
-from mlnlearn.structure.boosting.checkpoint import Checkpoint
 from mlnlearn.structure.boosting.fit import Progress
 from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
 from mlnlearn.structure.boosting.prior import prior_clauses
@@ -129,21 +130,21 @@ class StructuralEM(Settings):
         potentials = None
         if isinstance(base, BoostedMLN):
             potentials = StackedPotentials(hidden, [target.predicate for target in rules])
-        saved = None
+        journal = journal_of(checkpoint, self, given, {"first rules": [repr(rules)]})
         notes: list[Note] = []
         kept: Kept = {}
-        if checkpoint is not None:
-            saved = Checkpoint(checkpoint, self, world, _marks(hidden, rules))
-            found, told = saved.read()
-            rules = tuple(found) or rules
-            notes = [Note(**note) for note in told]
-        for iteration in range(len(notes), self.iterations):
+        for iteration in range(self.iterations):
+            key = f"iteration {iteration + 1}"
+            if key in journal:
+                found, note = journal.get(key)
+                rules = tuple(rules_from_plain(target, world.schema) for target in found)
+                notes.append(Note(**note))
+                continue
             worlds = self._worlds(rules, hidden, iteration, kept)
             steps = list(zip(*(target.steps for target in rules), strict=True))
             rules, note = maximised(base, languages, worlds, potentials, steps, self.trees_per_step)
             notes.append(note)
-            if saved is not None:
-                saved.write(rules, [asdict(item) for item in notes])
+            journal.record(key, [[*map(rules_to_plain, rules)], asdict(note)])
             if progress is not None:
                 progress(iteration + 1, self.iterations)
         model = BoostedModel(world.schema, isinstance(base, BoostedRDN), tuple(rules))
@@ -223,11 +224,3 @@ def _bias(databases: Sequence[Database], name: str) -> float:
     true = sum(database.count(name) for database in databases)
     total = sum(database.ground_atoms(name) for database in databases)
     return math.log((true + 1) / (total - len(hidden) - true + 1))
-
-
-def _marks(hidden: HiddenAtoms, rules: Sequence[TargetRules]) -> Iterator[bytes]:
-    """Yield what tells the unknown atoms and the first model of a run from others."""
-    for parts in hidden.columns.values():
-        for part in parts:
-            yield part.tobytes()
-    yield repr(rules).encode()
