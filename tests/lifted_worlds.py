@@ -65,7 +65,12 @@ class Worlds:
                 return total
 
     def counts(self, formula):
-        """True groundings of a formula in every world, and how many groundings there are."""
+        """True groundings of a formula in every world, and how many groundings there are.
+
+        A FORALL in front names grounding variables, as a free variable does.
+        """
+        while isinstance(formula, Forall):
+            formula = formula.body
         types = variable_types(formula)
         variables = free_variables(formula)
         total, number = np.zeros(len(self.truth)), 0

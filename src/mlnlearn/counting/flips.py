@@ -36,12 +36,19 @@ from mlnlearn.counting.arrays import (
     times,
 )
 from mlnlearn.counting.count import domain_multiples, prepared
-from mlnlearn.counting.prepare import Prepared, Summand, member_atom, strip_forall
+from mlnlearn.counting.prepare import Prepared, Summand, member_atom
 from mlnlearn.counting.query import CountTable, Engine, Query
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
-from mlnlearn.logic.formulas import Exists, Forall, Formula, atoms_of, children
+from mlnlearn.logic.formulas import (
+    Exists,
+    Forall,
+    Formula,
+    atoms_of,
+    children,
+    without_leading_forall,
+)
 from mlnlearn.logic.substitute import solve_equalities, substitute
 
 # Counts of unlinked arguments are listed as a table up to so many rows, else kept as a product.
@@ -151,7 +158,7 @@ def flip_counts(
     >>> flips.constant.tolist(), [t.values.tolist() for t in flips.tables]
     ([0], [[2]])
     """
-    if any(atom.predicate == predicate for atom in _quantified_atoms(strip_forall(formula))):
+    if any(atom.predicate == predicate for atom in _quantified_atoms(without_leading_forall(formula))):
         raise InputError(
             f"{predicate.name} stands under a quantifier in {formula}: no flip counts",
             hint="ground the quantifier first, or use a formula without it",

@@ -18,6 +18,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
 from mlnlearn.logic.fold import order_key
 from mlnlearn.logic.formulas import (
+    And,
     Exists,
     Forall,
     Formula,
@@ -26,9 +27,10 @@ from mlnlearn.logic.formulas import (
     free_variables,
     variable_types,
     with_children,
+    without_leading_forall,
 )
 from mlnlearn.logic.polynomial import polynomial
-from mlnlearn.logic.substitute import solve_equalities, substitute
+from mlnlearn.logic.substitute import renamed_apart, solve_equalities, substitute
 
 # Counts a formula by its free variables; passed in because counting stands on this module.
 Exister = Callable[[Formula, Sequence[Variable]], tuple[Codes, Sequence[Codes]]]
@@ -79,13 +81,6 @@ def member_atom(stack: Stack, kind: str, term: Term) -> Atom:
     return Atom(predicate, (term,))
 
 
-def strip_forall(formula: Formula) -> Formula:
-    """Drop universal quantifiers in front: free variables are universal anyway."""
-    while isinstance(formula, Forall):
-        formula = formula.body
-    return formula
-
-
 def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
     """Expand a formula into summands, deriving the relations it needs.
 
@@ -94,20 +89,20 @@ def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
     stack
         The databases; derived relations are added to it.
     formula
-        Any formula; universal quantifiers in front are dropped.
+        Any formula; variables that a FORALL in front binds are free.
     existing
-        Finds the tuples for which a (quantifier-free) body has a true grounding.
+        Finds the tuples for which a quantifier-free body has a true grounding.
     """
-    stripped = strip_forall(formula)
-    variables = free_variables(stripped)
-    types = variable_types(stripped)
+    body = renamed_apart(without_leading_forall(formula))
+    variables = free_variables(body)
+    types = variable_types(body)
     untyped = [str(variable) for variable in variables if variable not in types]
     if untyped:
         raise InputError(
             f"no type for variable {', '.join(untyped)} in {formula}",
             hint="let every variable stand in an atom",
         )
-    plain = _without_quantifiers(stack, stripped, types, existing)
+    plain = _without_quantifiers(stack, body, types, existing)
     summands = []
     for product, coefficient in polynomial(plain).items():
         summand = _summand(stack, product, coefficient, variables, types)
@@ -153,10 +148,19 @@ def _without_quantifiers(
             free = free_variables(formula)
             predicate = Predicate(f"${formula}", tuple(types[variable] for variable in free))
             if not stack.derived(predicate):
-                stack.derive(predicate, *existing(body, free))
+                plain = _without_quantifiers(stack, body, types, existing)
+                stack.derive(predicate, *existing(_typed(stack, plain, types), free))
             return Atom(predicate, free)
     parts = [_without_quantifiers(stack, part, types, existing) for part in children(formula)]
     return with_children(formula, parts)
+
+
+def _typed(stack: Stack, body: Formula, types: dict[Variable, str]) -> Formula:
+    """Say the types of variables that only the formula around a quantified body tells."""
+    known = variable_types(body)
+    untold = [v for v in free_variables(body) if v not in known and v in types]
+    members = (member_atom(stack, types[variable], variable) for variable in untold)
+    return And((body, *members)) if untold else body
 
 
 def order_atom(stack: Stack, comparison: Comparison, types: dict[Variable, str]) -> Atom:

@@ -13,7 +13,6 @@ from scipy.special import expit
 
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
-from mlnlearn.counting.prepare import strip_forall
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, number_of_keys, pack, unpack
@@ -108,7 +107,7 @@ def are_independent(mln: MLN, unknown: Collection[str]) -> bool:
 
     def is_alone(rule: Rule) -> bool:
         atoms = {atom for atom in atoms_of(rule.formula) if atom.predicate.name in unknown}
-        bound = _quantified(strip_forall(rule.formula), unknown)
+        bound = _quantified(rule.formula, unknown)
         return not atoms or (len(atoms) == 1 and not rule.hard and not bound)
 
     return all(is_alone(rule) for rule in mln.rules)

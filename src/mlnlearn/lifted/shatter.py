@@ -17,9 +17,15 @@ from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, symbol, times
 from mlnlearn.lifted.skolem import Skolemiser
 from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Variable
-from mlnlearn.logic.formulas import Formula, free_variables, variable_types
+from mlnlearn.logic.formulas import (
+    Formula,
+    free_variables,
+    variable_types,
+    without_leading_forall,
+)
 from mlnlearn.logic.normalize import clauses_of
 from mlnlearn.logic.polynomial import polynomial
+from mlnlearn.logic.substitute import renamed_apart
 
 # Where an argument stands: a block, and which of the block's objects (0 for a block of one).
 Place: TypeAlias = tuple[int, int]
@@ -76,7 +82,7 @@ class Shatterer:
 
     def soft(self, formula: Formula, coefficient: Linear) -> None:
         """Add a formula as one feature."""
-        plain = self.skolemiser.without_quantifiers(formula)
+        plain = self._plain(formula)
         terms = polynomial(plain)
         for binding in self._bindings(plain):
             for atoms, value in terms.items():
@@ -87,7 +93,7 @@ class Shatterer:
 
     def hard(self, formula: Formula) -> None:
         """Add a formula that every world must satisfy."""
-        plain = self.skolemiser.without_quantifiers(formula)
+        plain = self._plain(formula)
         for clause in clauses_of(plain):
             for binding in self._bindings(plain):
                 items: list[Item] = []
@@ -100,6 +106,11 @@ class Shatterer:
                         items.append((2 * family + literal.positive, variables))
                 else:
                     self.theory.add_hard(items, self._rest(items, binding))
+
+    def _plain(self, formula: Formula) -> Formula:
+        """Return the formula without quantifiers; a FORALL in front names grounding variables."""
+        opened = renamed_apart(without_leading_forall(formula))
+        return self.skolemiser.without_quantifiers(opened)
 
     def finish(self) -> Theory:
         """Add what stands for quantifiers, and return the theory."""

@@ -43,7 +43,7 @@ class Skolemiser:
     exists: list[Predicate] = field(default_factory=list)
     skolem: list[Predicate] = field(default_factory=list)
     hard: list[Formula] = field(default_factory=list)
-    _known: dict[Formula, Atom] = field(default_factory=dict)
+    _known: dict[tuple[Formula, tuple[str, ...]], Atom] = field(default_factory=dict)
 
     def without_quantifiers(self, formula: Formula) -> Formula:
         """Return the formula with an atom for every quantified part."""
@@ -60,10 +60,11 @@ class Skolemiser:
     def _exists(
         self, bound: tuple[Variable, ...], body: Formula, types: dict[Variable, str]
     ) -> Atom:
-        key = Exists(bound, body)
+        free = tuple(v for v in free_variables(body) if v not in bound)
+        kinds = tuple(types[variable] for variable in free)
+        # comparisons alone do not tell the types
+        key = (Exists(bound, body), kinds)
         if key not in self._known:
-            free = tuple(v for v in free_variables(body) if v not in bound)
-            kinds = tuple(types[variable] for variable in free)
             number = len(self.exists)
             self.exists.append(Predicate(f"$exists{number}", kinds))
             self.skolem.append(Predicate(f"$skolem{number}", kinds))

@@ -190,6 +190,26 @@ def free_variables(formula: Formula) -> tuple[Variable, ...]:
     return tuple(found)
 
 
+def without_leading_forall(formula: Formula) -> Formula:
+    """Drop the universal quantifiers in front: their variables are grounding variables.
+
+    ``FORALL x p(x)`` is p(x), a formula with one grounding for each x, as in Alchemy and as a free
+    variable is read. Deeper in a formula, FORALL quantifies: ``!(EXIST x !p(x))`` is the one
+    grounding that says p of all x.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> p = Predicate("friends", ("person", "person"))
+    >>> x, y = Variable("x"), Variable("y")
+    >>> print(without_leading_forall(Forall((x,), Exists((y,), p("x", "y")))))
+    EXIST y friends(x,y)
+    """
+    while isinstance(formula, Forall):
+        formula = formula.body
+    return formula
+
+
 def variable_types(formula: Formula) -> dict[Variable, str]:
     """Return the type of every variable that stands in an atom, by the atom's predicate.
 
@@ -225,7 +245,8 @@ class Rule:
     Attributes
     ----------
     formula
-        The formula; its free variables are universally quantified.
+        The formula, without the FORALL in front that it may be given with: every value of its free
+        variables is a grounding of its own; see `without_leading_forall`.
     weight
         None where the file gives none: allowed for learning, an error for inference.
     hard
@@ -244,6 +265,9 @@ class Rule:
     locked: bool = False
     per_constant: tuple[Variable, ...] = ()
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "formula", without_leading_forall(self.formula))
 
     def __str__(self) -> str:
         """Print the rule as it stands in an ``.mln`` file, weights to the last digit."""

@@ -91,6 +91,42 @@ def _under_quantifier(
     return tuple(renamed), substitute_formula(body, inner)
 
 
+def renamed_apart(formula: Formula) -> Formula:
+    """Give quantifiers variables of their own, so that a name has one meaning in all the formula.
+
+    A bound variable keeps its name where no other variable has it.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> from mlnlearn.logic.formulas import And
+    >>> p = Predicate("p", ("t",))
+    >>> x = Variable("x")
+    >>> print(renamed_apart(And((p("x"), Exists((x,), p("x"))))))
+    p(x) ^ (EXIST x#1 p(x#1))
+    """
+    taken = set(free_variables(formula))
+
+    def own(variable: Variable) -> Variable:
+        name = variable
+        number = 1
+        while name in taken:
+            name = Variable(f"{variable.name}#{number}")
+            number += 1
+        taken.add(name)
+        return name
+
+    def walk(part: Formula) -> Formula:
+        if isinstance(part, Exists | Forall):
+            names = {variable: own(variable) for variable in part.variables}
+            clashes = {old: new for old, new in names.items() if old != new}
+            body = substitute_formula(part.body, clashes) if clashes else part.body
+            return type(part)(tuple(names.values()), walk(body))
+        return with_children(part, [walk(child) for child in children(part)])
+
+    return walk(formula)
+
+
 def unify(atoms: Sequence[Atom]) -> dict[Variable, Term] | None:
     """Return a most general unifier of atoms of one predicate, or None.
 

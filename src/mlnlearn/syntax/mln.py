@@ -67,6 +67,10 @@ def parse_mln(text: str, file: str = "<text>", schema: Schema | None = None) -> 
     becomes ``f(x) = v1 => P(v1)`` around the formula, or ``EXIST x,v1 f(x) = v1 ^ P(v1)``
     where a quantifier binds ``x``.
 
+    A FORALL in front of a formula only names variables that are free anyway, as in Alchemy: the
+    formula has one grounding for each of their values, and rules are kept without it. Deeper in a
+    formula, FORALL quantifies: ``2 !(EXIST x !p(x))`` is one grounding about all x.
+
     Examples
     --------
     >>> text = "person motherOf(person)\nlikes(person,person)\nlikes(x,motherOf(x))."

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from mlnlearn.counting.prepare import strip_forall
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
 from mlnlearn.infer.grounding.assemble import HARD, Assembler
@@ -15,7 +14,6 @@ from mlnlearn.infer.grounding.instances import ClauseGrounder, Part
 from mlnlearn.infer.grounding.quantified import (
     ExistentialTable,
     TangledError,
-    renamed_apart,
     without_quantifiers,
 )
 from mlnlearn.infer.grounding.terms import Term, hard_terms, soft_terms
@@ -24,6 +22,7 @@ from mlnlearn.infer.network import Network
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import Rule, atoms_of, free_variables, variable_types
 from mlnlearn.logic.normalize import ground_quantifiers
+from mlnlearn.logic.substitute import renamed_apart
 from mlnlearn.model.mln import MLN
 
 
@@ -106,7 +105,7 @@ def _expanded(mln: MLN, domains: Mapping[str, Sequence[str]]) -> tuple[list[Rule
     parts: list[Part] = []
     for rule in mln.rules:
         for signed in expand_rule(replace(rule, per_constant=()), domains):
-            formula = renamed_apart(strip_forall(signed.formula))
+            formula = renamed_apart(signed.formula)
             types, free = variable_types(formula), free_variables(formula)
             untyped = [str(variable) for variable in free if variable not in types]
             if untyped:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from mlnlearn.logic.formulas import (
     free_variables,
 )
 from mlnlearn.logic.normalize import clauses_of, ground_quantifiers
-from mlnlearn.logic.substitute import substitute_formula
 
 
 class TangledError(Exception):
@@ -46,28 +44,6 @@ class Existential:
     free: tuple[Variable, ...]
     bound: tuple[Variable, ...]
     cubes: tuple[Cube, ...]
-
-
-def renamed_apart(formula: Formula) -> Formula:
-    """Give every quantifier variables of its own, so that a name has one type in all the formula.
-
-    Examples
-    --------
-    >>> p = Predicate("p", ("t",))
-    >>> x = Variable("x")
-    >>> print(renamed_apart(And((p("x"), Exists((x,), p("x"))))))
-    p(x) ^ (EXIST x#1 p(x#1))
-    """
-    numbers = count(1)
-
-    def walk(part: Formula) -> Formula:
-        if isinstance(part, Exists | Forall):
-            fresh = {v: Variable(f"{v.name}#{next(numbers)}") for v in part.variables}
-            body = walk(substitute_formula(part.body, fresh))
-            return type(part)(tuple(fresh.values()), body)
-        return _rebuilt(part, walk)
-
-    return walk(formula)
 
 
 def without_quantifiers(
