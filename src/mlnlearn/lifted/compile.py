@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.errors import InputError
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
 from mlnlearn.lifted.plan import NotLiftable, Plan
 from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Block, Known, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
-from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children
+from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children, variable_types
 from mlnlearn.logic.schema import Schema
+from mlnlearn.logic.substitute import renamed_apart
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +52,14 @@ class LiftedModel:
     def _size(self, block: Block, sizes: Mapping[str, int]) -> int:
         if block.constant is not None:
             return 1
-        named = sum(b.kind == block.kind and b.constant is not None for b in self.blocks)
-        return sizes[block.kind] - named
+        named = [b.constant for b in self.blocks if b.kind == block.kind and b.constant is not None]
+        if len(named) > sizes[block.kind]:
+            raise InputError(
+                f"the rules name {len(named)} constants of type {block.kind!r} "
+                f"({', '.join(named)}), more than its {sizes[block.kind]} objects",
+                hint="count the constants that rules name among the objects of their type",
+            )
+        return sizes[block.kind] - len(named)
 
 
 def compile_formulas(
@@ -152,17 +160,28 @@ def blocks_of(
 
 
 def constants_of(formula: Formula) -> set[tuple[str, str]]:
-    """Return the constants that stand in a formula's atoms, as (type, name).
+    """Return the constants that a formula names, in atoms and in equalities, as (type, name).
 
     Examples
     --------
-    >>> constants_of(Predicate("likes", ("person", "person"))("x", "Anna"))
-    {('person', 'Anna')}
+    >>> likes = Predicate("likes", ("person", "person"))
+    >>> sorted(constants_of(And((likes("x", "Anna"), Comparison("=", Variable("x"), Constant("Bob"))))))
+    [('person', 'Anna'), ('person', 'Bob')]
     """
-    if isinstance(formula, Atom):
-        pairs = zip(formula.predicate.types, formula.terms, strict=True)
-        return {(kind, term.name) for kind, term in pairs if isinstance(term, Constant)}
-    return set().union(*(constants_of(part) for part in children(formula)))
+    opened = renamed_apart(formula)
+    types = variable_types(opened)
+
+    def walk(part: Formula) -> set[tuple[str, str]]:
+        if isinstance(part, Atom):
+            pairs = zip(part.predicate.types, part.terms, strict=True)
+            return {(kind, term.name) for kind, term in pairs if isinstance(term, Constant)}
+        if isinstance(part, Comparison):
+            kinds = [types[t] for t in part.terms if isinstance(t, Variable) and t in types]
+            names = [term.name for term in part.terms if isinstance(term, Constant)]
+            return {(kind, name) for kind in kinds for name in names}
+        return set().union(*map(walk, children(part)))
+
+    return walk(opened)
 
 
 def exactly_one(schema: Schema) -> list[Formula]:

@@ -13,6 +13,7 @@ from itertools import product
 from typing import TypeAlias
 
 from mlnlearn.errors import InputError
+from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, symbol, times
 from mlnlearn.lifted.skolem import Skolemiser
 from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of
@@ -164,7 +165,7 @@ class Shatterer:
         """Decide a comparison, or an atom by evidence; None where it is open."""
         if isinstance(atom, Comparison):
             if atom.operator != "=":
-                raise InputError(
+                raise NotLiftable(
                     f"lifted inference has no order of objects: {atom}",
                     hint="only = and != can stand in its formulas",
                 )
