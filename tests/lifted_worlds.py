@@ -25,6 +25,7 @@ class Worlds:
 
     def __init__(self, schema, domains):
         self.domains = domains
+        self.outer_types = {}  # of the formula that is being counted
         self.atoms = {}
         for predicate in schema.predicates:
             for names in product(*(domains[kind] for kind in predicate.types)):
@@ -43,9 +44,10 @@ class Worlds:
                 if column is None:
                     return np.zeros(len(self.truth), bool)
                 return self.truth[:, column]
-            case Comparison(_, left, right):
+            case Comparison(operator, left, right):
                 names = [t.name if isinstance(t, Constant) else values[t] for t in (left, right)]
-                return np.full(len(self.truth), names[0] == names[1])
+                truth = {"=": names[0] == names[1], "<": names[0] < names[1]}[operator]
+                return np.full(len(self.truth), truth)
             case Not(part):
                 return ~self.holds(part, values)
             case And(parts):
@@ -57,7 +59,7 @@ class Worlds:
             case Iff(left, right):
                 return self.holds(left, values) == self.holds(right, values)
             case Exists(bound, body) | Forall(bound, body):
-                types = variable_types(body)
+                types = self.outer_types | variable_types(body)
                 total = np.full(len(self.truth), isinstance(formula, Forall))
                 for names in product(*(self.domains[types[v]] for v in bound)):
                     found = self.holds(body, {**values, **dict(zip(bound, names, strict=True))})
@@ -71,7 +73,7 @@ class Worlds:
         """
         while isinstance(formula, Forall):
             formula = formula.body
-        types = variable_types(formula)
+        types = self.outer_types = variable_types(formula)
         variables = free_variables(formula)
         total, number = np.zeros(len(self.truth)), 0
         for names in product(*(self.domains[types[v]] for v in variables)):

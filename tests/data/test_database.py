@@ -7,7 +7,10 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.synthetic.names import NumberedVocabulary
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.mln import MLN
+from mlnlearn.weights.generative import learn_pseudolikelihood
 
 SCHEMA = Schema.of("smokes(person)", "friends(person,person)", "Rain", "born(person,town!)")
 
@@ -143,3 +146,15 @@ def test_restriction_keeps_domains_and_drops_the_rest():
 def test_open_predicates_must_exist():
     with pytest.raises(InputError, match="no such predicate 'likes'"):
         Database.from_facts(SCHEMA, {}, open=["likes"])
+
+
+def test_a_proposition_can_be_unknown():
+    schema = Schema.of("Rain", "smokes(person)")
+    assert not Database.from_facts(schema, {"Rain": [()]}, unknown={"Rain": []}).has_unknown
+    hidden = Database.from_facts(schema, {}, unknown={"Rain": [()]})
+    assert hidden.has_unknown
+    assert not hidden.closed().has_unknown
+    assert Database.from_facts(schema, {}, open=["smokes"]).has_unknown
+    with pytest.raises(InputError, match="unknown atoms"):
+        learn_pseudolikelihood(MLN(schema), [hidden])
+    assert open_predicates(hidden, ["Rain"], query_evidence=True, closed=["smokes"]) == set()

@@ -158,6 +158,19 @@ class Database:
         """Number of true atoms over all predicates."""
         return sum(self.count(predicate.name) for predicate in self.schema.predicates)
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some atoms are listed as unknown, or some predicates are open.
+
+        Examples
+        --------
+        >>> schema = Schema.of("Rain")
+        >>> Database.from_facts(schema, {}, unknown={"Rain": [()]}).has_unknown
+        True
+        """
+        # an array of atoms without arguments has the shape (0, n): its size is 0, its length too
+        return bool(self.open) or any(codes.shape[1] for codes in self.unknown.values())
+
     def rows(self, name: str) -> Iterator[tuple[str, ...]]:
         """Yield the true facts of a predicate as tuples of constant names."""
         return self.decode(name, self.facts(name))

@@ -115,7 +115,7 @@ def _(model: MLN, database: Database, predicate: str, columns: Columns, given: G
     if isinstance(given, Conditionals):
         return conditional_probabilities(model, database, predicate, columns)
     hidden = {predicate, *given.hide}
-    complete = not database.open and not any(codes.size for codes in database.unknown.values())
+    complete = not database.has_unknown
     if given.method == "auto" and complete and are_independent(model, hidden):
         return conditional_probabilities(model, database, predicate, columns)
     others = [p.name for p in database.schema.predicates if p.name not in hidden]

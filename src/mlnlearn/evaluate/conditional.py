@@ -121,7 +121,7 @@ def _quantified(formula: Formula, names: Collection[str]) -> bool:
 
 
 def _refuse_unknown(database: Database) -> None:
-    if database.open or any(codes.size for codes in database.unknown.values()):
+    if database.has_unknown:
         raise InputError(
             f"{database.name or 'the database'} has unknown atoms, but single-atom conditionals"
             " need all others to be known",

@@ -145,7 +145,7 @@ class PseudoLikelihood:
 
     def _refuse_unknown(self) -> None:
         for database in self.engine.stack.databases:
-            if database.open or any(codes.size for codes in database.unknown.values()):
+            if database.has_unknown:
                 raise InputError(
                     f"{database.name or 'a database'} has unknown atoms",
                     hint="learn with EM, or take them as false with Database.closed()",

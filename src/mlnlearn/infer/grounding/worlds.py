@@ -154,7 +154,9 @@ def open_predicates(
         if name not in database.schema:
             known = ", ".join(p.name for p in database.schema.predicates)
             problems.append(InputError(f"no such predicate {name!r}; declared are: {known}"))
-    if query_evidence and not any(database.unknown_facts(n).size for n in query if not problems):
+    if query_evidence and not any(
+        database.unknown_facts(name).shape[1] for name in query if not problems
+    ):
         problems.append(
             InputError(
                 "no atom of a query predicate is listed as unknown",

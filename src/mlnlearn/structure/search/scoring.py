@@ -36,7 +36,7 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
     -0.6931
     """
     for database in databases:
-        if database.open or any(codes.size for codes in database.unknown.values()):
+        if database.has_unknown:
             raise InputError(
                 f"{database.name or 'a database'} has unknown atoms",
                 hint="take them as false with Database.closed()",
