@@ -121,9 +121,7 @@ def test_a_name_that_is_free_and_bound_with_two_types():
     database = Database.from_facts(schema, facts, domains=domains)
     assert true_groundings(MemoryEngine([database]), formula) == [2]
     assert groundings(MemoryEngine([database]), formula) == [2]
-    worlds = [
-        len(p) * bool(q) for p, q in product(subsets(domains["a"]), subsets(domains["b"]))
-    ]
+    worlds = [len(p) * bool(q) for p, q in product(subsets(domains["a"]), subsets(domains["b"]))]
     mln = MLN(schema, (Rule(formula, 0.7),))
     expected = np.log(np.exp(0.7 * np.array(worlds)).sum())
     assert log_partition(mln, database) == pytest.approx(expected)

@@ -158,7 +158,9 @@ def flip_counts(
     >>> flips.constant.tolist(), [t.values.tolist() for t in flips.tables]
     ([0], [[2]])
     """
-    if any(atom.predicate == predicate for atom in _quantified_atoms(without_leading_forall(formula))):
+    if any(
+        atom.predicate == predicate for atom in _quantified_atoms(without_leading_forall(formula))
+    ):
         raise InputError(
             f"{predicate.name} stands under a quantifier in {formula}: no flip counts",
             hint="ground the quantifier first, or use a formula without it",

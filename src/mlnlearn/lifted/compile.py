@@ -165,7 +165,8 @@ def constants_of(formula: Formula) -> set[tuple[str, str]]:
     Examples
     --------
     >>> likes = Predicate("likes", ("person", "person"))
-    >>> sorted(constants_of(And((likes("x", "Anna"), Comparison("=", Variable("x"), Constant("Bob"))))))
+    >>> is_bob = Comparison("=", Variable("x"), Constant("Bob"))
+    >>> sorted(constants_of(And((likes("x", "Anna"), is_bob))))
     [('person', 'Anna'), ('person', 'Bob')]
     """
     opened = renamed_apart(formula)
