@@ -106,9 +106,9 @@ def growing(power: int, per_fact: int | None) -> list[Result]:
     most = 200_000 if per_fact is None else per_fact * facts
     results = []
     for mode in boostsrl.OPTIONS:
-        learner(mode, "advisedBy", steps=1, most_examples=1000).fit(databases)
+        learner(mode, "advisedBy", steps=1, max_examples=1000).fit(databases)
         with clock() as measured:
-            learner(mode, "advisedBy", steps=10, most_examples=most).fit(databases)
+            learner(mode, "advisedBy", steps=10, max_examples=most).fit(databases)
         title = f"{mode.upper()}, university, {facts:,} facts, {most:,} examples"
         goal = 120.0 if power == max(STUDENTS) and per_fact is None else None
         results += [

@@ -29,8 +29,8 @@ QUESTIONS = (
 )
 SETTINGS: dict[str, dict[str, Any]] = {
     "defaults": {},
-    "up to 20 constants": {"most_constants": 20},
-    "no constants": {"most_constants": 0},
+    "up to 20 constants": {"max_constants": 20},
+    "no constants": {"max_constants": 0},
     "balance 2": {"balance": 2.0},
     "balance 5": {"balance": 5.0},
     "balance 20": {"balance": 20.0},

@@ -69,7 +69,7 @@ STUDY = Study(
     settings={
         "disjunctive": DISJUNCTIVE,
         "cancer": CANCER,
-        "base, table 1": "BoostedRDN(most_constants=0, line_search=True)",
+        "base, table 1": "BoostedRDN(max_constants=0, line_search=True)",
         "base, table 2": (
             "BoostedMLN(representation='clauses', line_search=True, recursive=('smokes',))"
         ),

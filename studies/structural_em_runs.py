@@ -36,7 +36,7 @@ CANCER = {
     "smokes": (0.0, 2.0, 0.3),
     "cancer": (-6.0, 4.0, 2.0),
 }
-RDN = BoostedRDN(target="s", most_constants=0, line_search=True)
+RDN = BoostedRDN(target="s", max_constants=0, line_search=True)
 BC = BoostedMLN(target="cancer", representation="clauses", line_search=True, recursive=("smokes",))
 UWCSE = BoostedRDN(target="advisedBy")
 UWCSE_HIDDEN = ("student", "professor", "advisedBy")

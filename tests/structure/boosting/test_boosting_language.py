@@ -32,7 +32,7 @@ def database(name, happy, colours, people=100):
 )
 def test_constants_need_true_atoms(happy, colours, most, lends):
     world = Objects([database("a", happy, colours), database("b", happy, colours)])
-    language = language_of(world, "happy", ["mood"], most_constants=most)
+    language = language_of(world, "happy", ["mood"], max_constants=most)
     assert language.counted == (("colour",) if lends else ())
 
 
@@ -40,7 +40,7 @@ def test_the_learner_takes_the_number_of_constants():
     databases = [database("a", 5, 3), database("b", 5, 3)]
     texts = {
         most: str(
-            BoostedRDN(target="happy", steps=3, min_examples=1, most_constants=most).fit(databases)
+            BoostedRDN(target="happy", steps=3, min_examples=1, max_constants=most).fit(databases)
         )
         for most in (None, 3)
     }

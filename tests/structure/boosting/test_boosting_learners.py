@@ -166,7 +166,7 @@ def test_calibrated_probabilities_hold_on_the_population_and_paper_ones_do_not(a
 
 def test_sampled_negatives_stay_calibrated(areas):
     examples = positives_and_negatives(areas, "advisedBy")
-    learner = BoostedRDN(target="advisedBy", most_examples=600)
+    learner = BoostedRDN(target="advisedBy", max_examples=600)
     found = learner.fit(areas).probabilities(areas, examples)
     # every eleventh example of the sample is true, every hundredth of the population
     assert found.mean() < 2 * examples.labels.mean()

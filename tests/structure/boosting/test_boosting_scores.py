@@ -31,7 +31,7 @@ def setting(seed, existential, target="goal", bodies=BODIES, modes=()):
     examples = positives_and_negatives(databases, target)
     world = Objects(databases)
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
-    language = language_of(world, target, bodies, modes, most_constants=3)
+    language = language_of(world, target, bodies, modes, max_constants=3)
     features = Features(world, rows, examples.predicate.types, language)
     gradient, weight = as_arrays(rng, len(examples))
     return rng, Reference(databases, examples, existential), features, gradient, weight

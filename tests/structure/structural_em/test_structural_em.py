@@ -183,7 +183,7 @@ def test_dependency_networks_find_the_hidden_disjunction():
     """Soft EM puts less of s(x) down to chance than the closed world does."""
     made = disjunctive(120, 3, rng=3, copies=2).databases
     train = hide(made[0], "r", 0.4, rng=1)
-    base = BoostedRDN(target="s", most_constants=0, recursive=("r",))
+    base = BoostedRDN(target="s", max_constants=0, recursive=("r",))
     values = {}
     for mode in ("soft", "hard", "closed"):
         model = StructuralEM(base=base, mode=mode, worlds=6).fit(train)

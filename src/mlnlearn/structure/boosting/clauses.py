@@ -103,7 +103,7 @@ def find_clause(
     >>> facts = {"rich": [("P0",), ("P1",)]}
     >>> world = Objects([Database.from_facts(schema, facts, domains={"person": people})])
     >>> examples = np.array([[0] * 4, range(4)], np.int32)
-    >>> language = language_of(world, "happy", ["rich"], most_constants=0)
+    >>> language = language_of(world, "happy", ["rich"], max_constants=0)
     >>> features = Features(world, examples, ("person",), language)
     >>> found = find_clause(features, np.array([1.0, 0.5, -0.1, 0.1]), np.ones(4),
     ...                     np.ones(4, bool), ClauseSettings(min_examples=1))

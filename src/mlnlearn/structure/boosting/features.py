@@ -101,7 +101,7 @@ class Features:
     >>> schema = Schema.of("happy(person)", "likes(person,person)")
     >>> world = Objects([Database.from_facts(schema, {"likes": [("Anna", "Bob")]})])
     >>> people = np.array([[0, 0], [0, 1]], np.int32)
-    >>> language = language_of(world, "happy", ["likes"], most_constants=0)
+    >>> language = language_of(world, "happy", ["likes"], max_constants=0)
     >>> features = Features(world, people, ("person",), language)
     >>> block = next(features.blocks(()))
     >>> [(block.test(number)[0].terms, block.counts(number)[0].tolist()) for number in range(2)]

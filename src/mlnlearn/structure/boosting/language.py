@@ -146,7 +146,7 @@ def language_of(
     target: str,
     bodies: Iterable[str],
     modes: Sequence[str] = (),
-    most_constants: int | None = None,
+    max_constants: int | None = None,
     lookahead: bool = True,
     recursive: bool = False,
 ) -> Language:
@@ -162,7 +162,7 @@ def language_of(
         Names of the predicates that may stand in bodies.
     modes
         Where given, only these predicates are used, and only so.
-    most_constants
+    max_constants
         A type of values, such as colours, lends its constants to rules if it has at most this many;
         by default 20, but no more than one for every ten true atoms of the target, since the best
         of many constants fits by chance where there is little to fit. Values, unlike things, are
@@ -187,7 +187,7 @@ def language_of(
     schema = world.schema
     heads = schema[target].arity
     allowed = [name for name in bodies if recursive or name != target]
-    most = most_constants
+    most = max_constants
     if most is None:
         positives = sum(database.count(target) for database in world.databases)
         most = min(_MOST_CONSTANTS, positives // _EVENTS)

@@ -58,7 +58,7 @@ class _Boosted(Settings):
         have; to read them as strengths, learn the weights of `BoostedModel.to_mln` anew.
     fraction
         Share of the examples that takes part in a step.
-    most_examples
+    max_examples
         Negatives are sampled where there are more examples than this.
     shrinkage
         Factor by which each step is shortened.
@@ -75,7 +75,7 @@ class _Boosted(Settings):
     modes
         Patterns of literals such as ``friends(+,-)`` that bodies are made of; by default all that
         the types allow (see `mlnlearn.structure.boosting.language`).
-    most_constants
+    max_constants
         A type of values, such as colours, lends its constants to rules if it has at most this many;
         by default 20, but no more than one for every ten true atoms of the target.
     prior
@@ -92,7 +92,7 @@ class _Boosted(Settings):
     negatives: Literal["calibrated", "paper"] = "calibrated"
     balance: Annotated[float, Above(0, infinite=True)] | None = None
     fraction: Annotated[float, Between(0, 1, open_low=True)] = 1.0
-    most_examples: Annotated[int, AtLeast(1)] = 200_000
+    max_examples: Annotated[int, AtLeast(1)] = 200_000
     shrinkage: Annotated[float, Above(0)] = 1.0
     line_search: bool = False
     held_out: Annotated[float, Between(0, 1, open_high=True)] = 0.0
@@ -100,7 +100,7 @@ class _Boosted(Settings):
     recursive: tuple[str, ...] = ()
     bodies: tuple[str, ...] | None = None
     modes: tuple[str, ...] = ()
-    most_constants: Annotated[int, AtLeast(0)] | None = None
+    max_constants: Annotated[int, AtLeast(0)] | None = None
     prior: tuple[Rule, ...] = ()
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -173,7 +173,7 @@ class _Boosted(Settings):
                 name,
                 bodies,
                 self.modes,
-                self.most_constants,
+                self.max_constants,
                 lookahead,
                 name in self.recursive,
             )
@@ -202,7 +202,7 @@ class _Boosted(Settings):
             languages,
             examples,
             prior_clauses(self.prior, self.targets, world.schema),
-            Sampling(self.negatives, balance, self.fraction, self.held_out, self.most_examples),
+            Sampling(self.negatives, balance, self.fraction, self.held_out, self.max_examples),
             StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, copies > 0),
             replace(base, min_examples=max(copies, 1) * base.min_examples),
             self.seed,

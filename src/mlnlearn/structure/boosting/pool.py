@@ -56,7 +56,7 @@ class Sampling:
         Share of the examples that takes part in a step.
     held_out
         Share of the examples that takes part in no step, to tell when to stop.
-    most_examples
+    max_examples
         Negatives are sampled where there are more examples than this.
     """
 
@@ -64,7 +64,7 @@ class Sampling:
     balance: float = 20.0
     fraction: float = 1.0
     held_out: float = 0.0
-    most_examples: int = 200_000
+    max_examples: int = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ def make_pool(
     """
     refuse_arity(world.schema[target])
     if examples is None:
-        examples = _population(world.databases, target, sampling.most_examples, rng)
+        examples = _population(world.databases, target, sampling.max_examples, rng)
     labels = examples.labels
     for kind, present in (("true", labels.any()), ("false", not labels.all())):
         if not present:

@@ -112,7 +112,7 @@ def grow_tree(
     >>> facts = {"rich": [("P0",), ("P1",)]}
     >>> world = Objects([Database.from_facts(schema, facts, domains={"person": people})])
     >>> examples = np.array([[0] * 4, range(4)], np.int32)
-    >>> language = language_of(world, "happy", ["rich"], most_constants=0)
+    >>> language = language_of(world, "happy", ["rich"], max_constants=0)
     >>> features = Features(world, examples, ("person",), language)
     >>> gradient = np.array([1.0, 0.5, -1.0, -1.0])
     >>> grown = grow_tree(features, gradient, np.ones(4), np.ones(4, bool),
