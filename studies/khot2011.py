@@ -25,7 +25,7 @@ from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from studies.common import Options, run_tasks
 
 LEARNERS: dict[str, BoostedMLN | BoostedRDN] = {
-    "MLN-BT": BoostedMLN(target="", steps=20, leaves=8),
+    "MLN-BT": BoostedMLN(target="", steps=20, max_leaves=8),
     "MLN-BC": BoostedMLN(
         target="",
         representation="clauses",
@@ -34,7 +34,7 @@ LEARNERS: dict[str, BoostedMLN | BoostedRDN] = {
         beam=10,
         clauses_per_step=3,
     ),
-    "RDN-B": BoostedRDN(target="", steps=20, leaves=8),
+    "RDN-B": BoostedRDN(target="", steps=20, max_leaves=8),
 }
 VARIANTS = {
     "calibrated": "",
@@ -48,7 +48,7 @@ REPEATS = 20
 METRICS = ("auc_pr", "ap", "cll")
 SETTINGS: dict[str, object] = {
     "steps": 20,
-    "leaves": 8,
+    "max_leaves": 8,
     "literals_per_node": 2,
     "min_examples": 6,
     "clause_length, beam, clauses_per_step": "3, 10, 3",

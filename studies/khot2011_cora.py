@@ -29,7 +29,7 @@ from studies.khot2011 import METRICS
 
 TARGETS = ("sameBib", "sameVenue", "sameTitle", "sameAuthor")
 EVIDENCE = ("author", "title", "venue", "hasWordAuthor", "hasWordTitle", "hasWordVenue")
-TREES = BoostedMLN(target=TARGETS, steps=20, leaves=8, fraction=0.25)
+TREES = BoostedMLN(target=TARGETS, steps=20, max_leaves=8, fraction=0.25)
 CLAUSES = replace(TREES, representation="clauses")
 LEARNERS = {
     "MLN-BT": TREES,
@@ -68,7 +68,7 @@ STUDY = Study(
     ),
     settings={
         "steps": 20,
-        "leaves": 8,
+        "max_leaves": 8,
         "fraction": 0.25,
         "clause_length, beam, clauses_per_step": "3, 10, 3",
         "negatives": "calibrated",

@@ -290,12 +290,14 @@ def test_labels_group_databases(folder, program):
 
 def test_settings_are_chosen_on_training_data(folder, program):
     found = evaluated(
-        program, "rdn-b", more=("--try", "leaves=1", "--try", "leaves=4", "--choose-by", "cll")
+        program,
+        "rdn-b",
+        more=("--try", "max_leaves=1", "--try", "max_leaves=4", "--choose-by", "cll"),
     )
     databases = [ml.read_db(f"area{k}.db", schema="schema.mln") for k in (1, 2, 3)]
     learner = ml.BoostedRDN(target="advisedBy", steps=2)
     for number, fold in enumerate(found["folds"]):
         train = databases[:number] + databases[number + 1 :]
-        best = choose(learner, {"leaves": [1, 4]}, train, "advisedBy", metric="cll").learner
+        best = choose(learner, {"max_leaves": [1, 4]}, train, "advisedBy", metric="cll").learner
         known = ml.cross_validate(best, databases, "advisedBy", metrics=["cll"])
         assert fold["cll"] == known.folds[number].scores["cll"]

@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 def learned(program, *more):
     return program(
         "learn", "--schema", "schema.mln", "--db", "people.db", "--target", "cancer", "--out",
-        "model.mln", "--set", "iterations=2", "--set", "leaves=2", *more,
+        "model.mln", "--set", "iterations=2", "--set", "max_leaves=2", *more,
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_settings_of_both_are_listed(program):
     code, out, _ = program("learn", "--learner", "sem", "--base", "rdn-b", "--settings")
     assert code == 0
     assert "worlds" in out
-    assert "leaves" in out
+    assert "max_leaves" in out
 
 
 def test_bases_that_make_no_sense(folder, program):

@@ -14,8 +14,8 @@ from mlnlearn.sklearn import MLNClassifier, target_table
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 
 AREAS = university(60, areas=3, rng=0).databases
-RDN = BoostedRDN(target="advisedBy", steps=3, leaves=3)
-MLN = BoostedMLN(target="advisedBy", steps=3, leaves=3)
+RDN = BoostedRDN(target="advisedBy", steps=3, max_leaves=3)
+MLN = BoostedMLN(target="advisedBy", steps=3, max_leaves=3)
 
 
 def numbers(results):
@@ -48,7 +48,7 @@ def test_one_target_is_answered_in_closed_form():
 
 def test_known_targets_of_a_joint_model_are_evidence():
     targets = ("advisedBy", "professor")
-    model = BoostedRDN(target=targets, steps=2, leaves=3).fit(AREAS[1:])
+    model = BoostedRDN(target=targets, steps=2, max_leaves=3).fit(AREAS[1:])
     examples = positives_and_negatives(AREAS[:1], "professor")
     alone = predict_examples(model, AREAS[:1], examples)
     expected = model.probabilities(AREAS[0], examples)
@@ -65,7 +65,7 @@ def test_known_targets_of_a_joint_model_are_evidence():
 
 
 def test_targets_of_a_joint_network_that_are_not_hidden_are_evidence():
-    model = BoostedMLN(target=("advisedBy", "professor"), steps=1, leaves=2).fit(AREAS[1:])
+    model = BoostedMLN(target=("advisedBy", "professor"), steps=1, max_leaves=2).fit(AREAS[1:])
     examples = positives_and_negatives(AREAS[:1], "professor")
     alone = predict_examples(model, AREAS[:1], examples)
     rows = list(AREAS[0].decode("professor", examples.columns))

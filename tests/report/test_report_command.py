@@ -51,7 +51,7 @@ def test_a_network(folder, program):
 
 
 def test_a_boosted_model_is_the_same_as_from_the_library(folder, program):
-    model = BoostedMLN(target="advisedBy", steps=2, leaves=3).fit(MADE.databases)
+    model = BoostedMLN(target="advisedBy", steps=2, max_leaves=3).fit(MADE.databases)
     model.save(folder / "boosted.mln")
     for file in ("boosted.mln", "boosted.json"):
         code, _, _ = program("report", "--model", file, "--db", "area0.db", "--out", "page.html")

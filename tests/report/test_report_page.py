@@ -18,7 +18,7 @@ from mlnlearn.report.views import view_of
 from mlnlearn.structure.boosting import BoostedMLN
 
 AREAS = university(40, areas=2, rng=0).databases
-LEARNER = BoostedMLN(target="advisedBy", steps=3, leaves=3)
+LEARNER = BoostedMLN(target="advisedBy", steps=3, max_leaves=3)
 MODEL = LEARNER.fit(AREAS)
 
 

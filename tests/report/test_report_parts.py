@@ -27,9 +27,9 @@ from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 
 AREAS = university(40, areas=2, rng=0).databases
 LEARNERS = [
-    BoostedMLN(target="advisedBy", steps=3, leaves=3),
+    BoostedMLN(target="advisedBy", steps=3, max_leaves=3),
     BoostedMLN(target="advisedBy", steps=2, representation="clauses"),
-    BoostedRDN(target="advisedBy", steps=3, leaves=3),
+    BoostedRDN(target="advisedBy", steps=3, max_leaves=3),
 ]
 
 
@@ -154,7 +154,7 @@ def test_the_learning_curve_is_that_of_truncated_models(learner):
 
 
 def test_a_joint_model_has_a_curve_too():
-    model = BoostedRDN(target=("advisedBy", "professor"), steps=2, leaves=2).fit(AREAS)
+    model = BoostedRDN(target=("advisedBy", "professor"), steps=2, max_leaves=2).fit(AREAS)
     curve = learning_curve(model, AREAS, "professor")
     assert curve[-1][0] == model.steps
     assert (curve[-1][1].probability > 0).all()

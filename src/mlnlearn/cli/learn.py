@@ -126,9 +126,9 @@ def configured(
     --------
     >>> configured("rdn-b", learner_named("rdn-b"), ["steps=3"], ["smokes"], 1).steps
     3
-    >>> texts = ["worlds=5", "leaves=3"]
+    >>> texts = ["worlds=5", "max_leaves=3"]
     >>> learner = configured("sem", learner_named("sem"), texts, ["smokes"], 1, "rdn-b")
-    >>> learner.worlds, learner.base.leaves
+    >>> learner.worlds, learner.base.max_leaves
     (5, 3)
     """
     from mlnlearn.cli.settings import parse_settings  # noqa: PLC0415 - loads the models

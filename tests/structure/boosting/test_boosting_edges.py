@@ -11,9 +11,9 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 
 LEARNERS = {
-    "mln-bt": BoostedMLN(target="goal", steps=3, leaves=3),
+    "mln-bt": BoostedMLN(target="goal", steps=3, max_leaves=3),
     "mln-bc": BoostedMLN(target="goal", steps=3, representation="clauses"),
-    "rdn-b": BoostedRDN(target="goal", steps=3, leaves=3),
+    "rdn-b": BoostedRDN(target="goal", steps=3, max_leaves=3),
 }
 SCHEMA = Schema.of("goal(a)", "rain", "near(a,b)", "big(b)", "likes(a,a)")
 PEOPLE = [f"A{number}" for number in range(40)]

@@ -26,7 +26,7 @@ LEARNERS = [
     BoostedMLN(target="advisedBy", steps=4, representation="clauses"),
     BoostedMLN(target="advisedBy", steps=4, negatives="paper"),
     BoostedRDN(target="advisedBy", steps=4, fraction=0.1, shrinkage=0.5, line_search=True),
-    BoostedMLN(target=("advisedBy", "professor"), steps=2, leaves=4),
+    BoostedMLN(target=("advisedBy", "professor"), steps=2, max_leaves=4),
 ]
 IDENTITIES = ["rdn", "trees", "clauses", "paper", "sampled", "joint"]
 

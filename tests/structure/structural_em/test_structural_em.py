@@ -166,7 +166,7 @@ def cancer(share=0.4, people=60):
 @pytest.mark.parametrize("representation", ["trees", "clauses"])
 def test_the_expected_likelihood_does_not_fall(representation):
     base = BoostedMLN(
-        target="cancer", recursive=("cancer", "smokes"), leaves=4, representation=representation
+        target="cancer", recursive=("cancer", "smokes"), max_leaves=4, representation=representation
     )
     learned = StructuralEM(base=base, iterations=6, worlds=20).learn(cancer())
     for note in learned.notes:
@@ -196,7 +196,7 @@ def test_dependency_networks_find_the_hidden_disjunction():
 
 def test_without_unknown_atoms_em_is_boosting_step_by_step():
     database = smokers(60, rng=4).databases[0]
-    base = BoostedRDN(target="cancer", leaves=3)
+    base = BoostedRDN(target="cancer", max_leaves=3)
     once = StructuralEM(base=base, iterations=3, trees_per_step=2, worlds=1).fit(database)
     plain = replace(base, steps=6).fit(database)
     closed = StructuralEM(base=base, iterations=3, trees_per_step=2, mode="closed").fit(database)
@@ -207,7 +207,7 @@ def test_without_unknown_atoms_em_is_boosting_step_by_step():
 @pytest.mark.parametrize("mode", ["soft", "hard"])
 def test_same_seed_same_bytes_and_resuming(tmp_path, mode):
     database = cancer()
-    base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), leaves=3)
+    base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), max_leaves=3)
     learner = StructuralEM(base=base, mode=mode, iterations=4, worlds=4, seed=5)
     whole = learner.learn(database)
     whole.model.save(tmp_path / "one.json")
@@ -232,7 +232,7 @@ def test_same_seed_same_bytes_and_resuming(tmp_path, mode):
 
 def test_an_initial_model_is_where_learning_starts():
     database = cancer()
-    base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), leaves=3)
+    base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), max_leaves=3)
     learner = StructuralEM(base=base, iterations=2, worlds=4)
     first = learner.fit(database)
     more = learner.learn(database, initial=first)

@@ -40,7 +40,7 @@ class _Boosted(Settings):
         rules.
     steps
         Gradient steps: so many trees, or lists of clauses, for each target.
-    leaves
+    max_leaves
         Most leaves of a tree.
     literals_per_node
         Literals that a test, or one expansion of a clause, may add at once.
@@ -86,7 +86,7 @@ class _Boosted(Settings):
 
     target: str | tuple[str, ...]
     steps: Annotated[int, AtLeast(0)] = 20
-    leaves: Annotated[int, AtLeast(1)] = 8
+    max_leaves: Annotated[int, AtLeast(1)] = 8
     literals_per_node: Literal[1, 2] = 2
     min_examples: Annotated[int, AtLeast(1)] = 6
     negatives: Literal["calibrated", "paper"] = "calibrated"
@@ -254,7 +254,7 @@ class BoostedMLN(_Boosted):
 
     def _base(self) -> TreeSettings | ClauseSettings:
         if self.representation == "trees":
-            return TreeSettings(self.leaves, self.min_examples)
+            return TreeSettings(self.max_leaves, self.min_examples)
         return ClauseSettings(
             self.clause_length, self.beam, self.clauses_per_step, self.min_examples
         )
@@ -271,13 +271,13 @@ class BoostedRDN(_Boosted):
     --------
     >>> from mlnlearn.data.synthetic import university
     >>> areas = university(100, areas=2, rng=0).databases
-    >>> model = BoostedRDN(target="advisedBy", steps=2, leaves=2).fit(areas)
+    >>> model = BoostedRDN(target="advisedBy", steps=2, max_leaves=2).fit(areas)
     >>> model.steps, model.existential
     (2, True)
     """
 
     def _base(self) -> TreeSettings | ClauseSettings:
-        return TreeSettings(self.leaves, self.min_examples, existential=True)
+        return TreeSettings(self.max_leaves, self.min_examples, existential=True)
 
 
 def _parts(run: Boosting) -> Iterator[bytes]:

@@ -65,7 +65,7 @@ class StructuralEM(Settings):
     --------
     >>> from mlnlearn.data.synthetic import hide, smokers
     >>> db = hide(smokers(60, rng=1).databases[0], "smokes", 0.4, rng=2)
-    >>> base = BoostedMLN(target="cancer", leaves=2, recursive=("smokes",))
+    >>> base = BoostedMLN(target="cancer", max_leaves=2, recursive=("smokes",))
     >>> learned = StructuralEM(base=base, iterations=3).learn(db)
     >>> [rules.predicate.name for rules in learned.model.targets], learned.model.steps
     (['cancer', 'smokes'], 6)
