@@ -163,5 +163,5 @@ def test_targets_stand_once_and_structural_em_keeps_nothing_aside():
         ml.BoostedMLN(target=())
     with pytest.raises(ml.InputError, match="each once"):
         ml.BoostedRDN(target=("smokes", "smokes"))
-    with pytest.raises(ml.InputError, match="held_out=0"):
-        ml.StructuralEM(base=ml.BoostedMLN(target="smokes", held_out=0.1))
+    with pytest.raises(ml.InputError, match="held_out_share=0"):
+        ml.StructuralEM(base=ml.BoostedMLN(target="smokes", held_out_share=0.1))

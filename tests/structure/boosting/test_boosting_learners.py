@@ -182,7 +182,9 @@ def test_given_examples_are_the_ones_learned_from(areas):
 
 
 def test_early_stopping_keeps_the_best_number_of_steps(areas):
-    learner = BoostedRDN(target="advisedBy", steps=60, held_out=0.3, patience=3, line_search=True)
+    learner = BoostedRDN(
+        target="advisedBy", steps=60, held_out_share=0.3, patience=3, line_search=True
+    )
     model = learner.fit(areas)
     assert 1 <= model.steps < 60
 

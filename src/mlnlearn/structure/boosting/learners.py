@@ -64,7 +64,7 @@ class _Boosted(Settings):
         Factor by which each step is shortened.
     line_search
         Whether the length of each step is the one that makes the data most probable.
-    held_out
+    held_out_share
         Share of the examples kept aside to find the best number of steps.
     patience
         How many steps to wait for a better one on the examples kept aside.
@@ -95,7 +95,7 @@ class _Boosted(Settings):
     max_examples: Annotated[int, AtLeast(1)] = 200_000
     shrinkage: Annotated[float, Above(0)] = 1.0
     line_search: bool = False
-    held_out: Annotated[float, Between(0, 1, open_high=True)] = 0.0
+    held_out_share: Annotated[float, Between(0, 1, open_high=True)] = 0.0
     patience: Annotated[int, AtLeast(1)] = 5
     recursive: tuple[str, ...] = ()
     bodies: tuple[str, ...] | None = None
@@ -202,7 +202,9 @@ class _Boosted(Settings):
             languages,
             examples,
             prior_clauses(self.prior, self.targets, world.schema),
-            Sampling(self.negatives, balance, self.fraction, self.held_out, self.max_examples),
+            Sampling(
+                self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
+            ),
             StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, copies > 0),
             replace(base, min_examples=max(copies, 1) * base.min_examples),
             self.seed,

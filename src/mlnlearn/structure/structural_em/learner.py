@@ -178,8 +178,8 @@ class StructuralEM(Settings):
 
     def conflicts(self) -> Iterator[str]:
         """Say which settings do not go together."""
-        if self.base.held_out:
-            yield "base keeps examples aside, and must not (held_out=0)"
+        if self.base.held_out_share:
+            yield "base keeps examples aside, and must not (held_out_share=0)"
 
 
 def _initial(
