@@ -30,7 +30,7 @@ def msl(name: str, train: Sequence[Database], target: float, likelihood: float) 
     The targets are for the plain search, which takes whatever raises the training likelihood.
     """
     plain = MSL(max_literals=4, max_variables=3)
-    careful = replace(plain, penalty=0.001, held_out=True, joint=True)
+    careful = replace(plain, min_gain=0.001, held_out=True, joint=True)
     found = []
     for label, learner, bounds in (
         ("MSL", plain, (target, -likelihood)),

@@ -72,7 +72,7 @@ LEARNERS: dict[str, GSLP | MSL] = {
         max_seconds=SECONDS,
     ),
     "MSL": MSL(max_seconds=SECONDS),
-    "MSL, held out": MSL(held_out=True, joint=True, penalty=0.001, max_seconds=SECONDS),
+    "MSL, held out": MSL(held_out=True, joint=True, min_gain=0.001, max_seconds=SECONDS),
 }
 # what is left out, for it takes too long to be part of this study
 OTHERS = tuple(label for label in LEARNERS if label != DEFAULT)

@@ -37,7 +37,7 @@ _SWEEPS = 50
 _COSTS = ("clauses", "seconds")
 LEARNERS: dict[str, GSLP | MSL] = {
     "GSLP": GSLP(max_length=3),
-    "MSL": MSL(max_literals=3, max_variables=3, held_out=True, joint=True, penalty=0.001),
+    "MSL": MSL(max_literals=3, max_variables=3, held_out=True, joint=True, min_gain=0.001),
 }
 STUDY = Study(
     name="planted_clauses",

@@ -21,7 +21,7 @@ from studies.planted_clauses import SHAPES, planted, recovered
 SMOKES = Predicate("smokes", ("t",))
 FRIENDS = Predicate("friends", ("t", "t"))
 LANGUAGE = Language((SMOKES, FRIENDS), max_literals=3, max_variables=3)
-SMALL = MSL(max_literals=3, max_variables=3, held_out=True, joint=True, penalty=0.001)
+SMALL = MSL(max_literals=3, max_variables=3, held_out=True, joint=True, min_gain=0.001)
 
 
 class Stopped(Exception):
@@ -105,7 +105,7 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, strategy):
 
 
 def test_each_added_clause_is_worth_its_literals(example):
-    dear = replace(SMALL, held_out=False, joint=False, penalty=0.05, max_rounds=3).fit(example)
+    dear = replace(SMALL, held_out=False, joint=False, min_gain=0.05, max_rounds=3).fit(example)
     units = replace(SMALL, max_rounds=0).fit(example)
     assert units.likelihood < dear.likelihood
     literals = sum(len(as_clause(rule.formula)) - 1 for rule in dear.mln.rules)

@@ -99,7 +99,7 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, stop_at):
     assert resumed.mln == whole.mln
     assert resumed.candidates == whole.candidates
     with pytest.raises(InputError, match="other settings"):
-        replace(SMALL, penalty=0.1).fit(example, checkpoint=path)
+        replace(SMALL, min_gain=0.1).fit(example, checkpoint=path)
 
 
 def test_candidates_are_measured_sorted_and_eliminated(example):

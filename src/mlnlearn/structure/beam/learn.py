@@ -64,7 +64,7 @@ class MSL(SearchSettings):
 
     Parameters
     ----------
-    penalty
+    min_gain
         What a literal by which a clause differs from where the search started must gain.
     strategy
         "beam": from the unit clauses and those of the network, change the best few clauses step by
@@ -91,7 +91,7 @@ class MSL(SearchSettings):
     !cancer(x1) v smokes(x1)
     """
 
-    penalty: Annotated[float, AtLeast(0)] = 0.01
+    min_gain: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False
     joint: bool = False
     strategy: Literal["beam", "shortest"] = "beam"
@@ -245,7 +245,7 @@ class _Run:
             The best clauses that may be added, and those to go on from: where there are too few of
             the former, others that score well, from which more literals may make good ones.
         """
-        penalty, most, wanted = self.settings.penalty, self.settings.refitted, self.settings.beam
+        penalty, most, wanted = self.settings.min_gain, self.settings.refitted, self.settings.beam
         promises = self.promises(list(distances))
         order = sorted(distances, key=lambda k: (penalty * distances[k] - promises[k], k))
         useful: list[_Scored] = []
@@ -275,7 +275,7 @@ class _Run:
             longer = self.refit(self.model, key)
             if longer is not None:
                 gain = longer.likelihood - self.model.likelihood
-                score = gain - self.settings.penalty * distances[key]
+                score = gain - self.settings.min_gain * distances[key]
                 if score > 0.0:
                     found.append((_Scored(key, score, distances[key]), longer))
         return sorted(found, key=lambda pair: (-pair[0].score, pair[0].key))

@@ -169,7 +169,7 @@ class _Run:
         journal, background = self.search.journal, self.search.background
         note, deadline = self.search.note, self.search.deadline
         model = add_in_turn(self.model, clauses, settings.acceptance, journal, note, deadline)
-        model = prune(model, len(background.soft), settings.mw, settings.penalty, journal)
+        model = prune(model, len(background.soft), settings.mw, settings.min_gain, journal)
         mln = background.network(model)
         return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)
 
@@ -197,7 +197,7 @@ class _Run:
                 break
             for clause, alone in zip(batch, self.scores(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):
-                    cost = self.settings.penalty * len(clause)
+                    cost = self.settings.min_gain * len(clause)
                     unseen = alone.held_out if self.settings.held_out else None
                     found[clause] = Measured(
                         clause,

@@ -25,7 +25,7 @@ class SearchSettings(Settings):
 
     Parameters
     ----------
-    penalty
+    min_gain
         What a literal must gain, in units of weighted pseudo-log-likelihood.
     held_out
         With several databases, keep only clauses that also raise the likelihood of databases left
@@ -48,7 +48,7 @@ class SearchSettings(Settings):
     mlnlearn.errors.InputError: SearchSettings: sigma is 0.0, and must be a number, above 0
     """
 
-    penalty: Annotated[float, AtLeast(0)] = 0.001
+    min_gain: Annotated[float, AtLeast(0)] = 0.001
     held_out: bool = True
     joint: bool = True
     sigma: Annotated[float, Above(0)] = 100.0
@@ -58,7 +58,7 @@ class SearchSettings(Settings):
     @property
     def acceptance(self) -> Acceptance:
         """What a clause must do to be added."""
-        return Acceptance(self.penalty, self.held_out, self.joint)
+        return Acceptance(self.min_gain, self.held_out, self.joint)
 
     @contextmanager
     def started(
