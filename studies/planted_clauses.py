@@ -36,7 +36,7 @@ a, b, q, r, s = (WHOLE[name] for name in "abqrs")
 _SWEEPS = 50
 _COSTS = ("clauses", "seconds")
 LEARNERS: dict[str, GSLP | MSL] = {
-    "GSLP": GSLP(max_length=3),
+    "GSLP": GSLP(max_literals=3),
     "MSL": MSL(max_literals=3, max_variables=3, held_out=True, joint=True, min_gain=0.001),
 }
 STUDY = Study(

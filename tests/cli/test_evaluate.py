@@ -119,7 +119,7 @@ def test_several_predicates_are_predicted_together(folder, program):
 
 def test_the_tables_fit_the_screen(folder, program):
     learners = ("mln-bt", "rdn-b", "mln-bc", "gslp")
-    few = ("--seeds", "2", "--set", "max_length=2", "--set", "max_clauses=5", "--set", "steps=1")
+    few = ("--seeds", "2", "--set", "max_literals=2", "--set", "max_clauses=5", "--set", "steps=1")
     code, out, err = program(*command(*learners, more=few))
     assert code == 0, err
     assert max(map(len, out.splitlines())) <= 80
@@ -164,7 +164,7 @@ def test_bad_commands_are_one_message(folder, program, options, message):
 def test_a_setting_goes_to_the_learners_that_have_it(folder, program):
     code, out, err = program(
         "evaluate", "--learner", "rdn-b", "--learner", "gslp", "--schema", "schema.mln", "--db",
-        "area1.db", "area2.db", "--query", "student", "--set", "steps=1", "--set", "max_length=2",
+        "area1.db", "area2.db", "--query", "student", "--set", "steps=1", "--set", "max_literals=2",
         "--set", "max_clauses=5", "--json",
     )  # fmt: skip
     assert (code, err) == (0, "")
@@ -176,7 +176,7 @@ def test_a_setting_goes_to_the_learners_that_have_it(folder, program):
 def test_every_learner_in_one_command(folder, program):
     """Whatever the registry has, tables or not, with settings that keep it short."""
     few = (
-        "max_chain=1", "max_length=2", "max_rounds=1", "msl.max_literals=2", "gslp.max_clauses=5",
+        "max_chain=1", "max_literals=2", "max_rounds=1", "msl.max_literals=2", "gslp.max_clauses=5",
         "lsl.max_literals=1",
     )  # fmt: skip
     texts = [part for text in few for part in ("--set", text)]

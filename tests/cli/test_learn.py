@@ -97,7 +97,7 @@ def test_boosted_json_is_the_model_that_the_library_learns(folder, program, lear
 @pytest.mark.parametrize(
     ("learner", "options"),
     [
-        ("gslp", ("--set", "max_length=3")),
+        ("gslp", ("--set", "max_literals=3")),
         ("msl", ("--set", "max_literals=3", "--set", "strategy=shortest")),
         ("lsl", ("--set", "max_literals=2", "--set", "max_clauses=2")),
     ],
@@ -161,7 +161,7 @@ def test_an_interrupted_run_goes_on_to_the_same_file(folder, program, monkeypatc
 
 
 def test_an_interrupted_search_goes_on_to_the_same_file(folder, program, monkeypatch):
-    few = ("--set", "max_length=3")
+    few = ("--set", "max_literals=3")
     assert program(*generative("gslp", "whole.mln", *few))[0] == 0
     command = generative("gslp", "resumed.mln", "--checkpoint", "run.jsonl", *few)
 
@@ -314,7 +314,7 @@ def test_all_bad_settings_are_named_at_once(folder, program):
         ),
         ("--learner msl --db few1.db --set strategy=depth --out m", "expected beam or shortest"),
         (
-            "--learner gslp --db few1.db --set max_length=1 --out m",
+            "--learner gslp --db few1.db --set max_literals=1 --out m",
             "at least 2",
         ),
     ],

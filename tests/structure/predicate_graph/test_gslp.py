@@ -16,7 +16,7 @@ from mlnlearn.structure.predicate_graph.learn import GSLP
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from studies.planted_clauses import SHAPES, is_equivalent, planted, recovered
 
-SMALL = GSLP(max_length=3)
+SMALL = GSLP(max_literals=3)
 
 
 class Stopped(Exception):
@@ -57,7 +57,10 @@ def test_loops_find_what_paths_do_not():
     body = [~Literal(atom) for atom in (title("b", "t"), title("c", "u"), same("t", "u"))]
     rule, swapped = clause(*body, bib("b", "c")), clause(*body, bib("c", "b"))
     found, without = (
-        [c.clause for c in GSLP(max_length=4, max_loop=most, joint=False).fit(databases).candidates]
+        [
+            c.clause
+            for c in GSLP(max_literals=4, max_loop=most, joint=False).fit(databases).candidates
+        ]
         for most in (4, 1)
     )
     assert found[1] in (canonical(rule), canonical(swapped))
@@ -119,16 +122,16 @@ def test_candidates_are_measured_sorted_and_eliminated(example):
 def test_thresholds_reduce_the_graph(example):
     full = SMALL.fit(example)
     high = sorted(full.graph.measures.values())[len(full.graph.edges) // 2]
-    reduced = replace(SMALL, mft=high).fit(example)
+    reduced = replace(SMALL, min_measure=high).fit(example)
     assert 0 < len(reduced.graph.edges) < len(full.graph.edges)
     assert min(reduced.graph.measures.values()) > high
-    none = replace(SMALL, nti=10**9).fit(example)
+    none = replace(SMALL, min_instances=10**9).fit(example)
     assert not none.graph.edges
     assert len(none.mln.rules) == 6
 
 
 def test_limits_of_clauses_hold(example):
-    result = GSLP(max_length=4, max_same=1, beam=20).fit(example)
+    result = GSLP(max_literals=4, max_same=1, beam=20).fit(example)
     clauses = [as_clause(rule.formula) for rule in result.mln.rules]
     assert all(len(found) <= 4 and most_alike(found) == 1 for found in clauses)
     few = replace(SMALL, max_clauses=50).fit(example)

@@ -72,7 +72,7 @@ class Limits:
 
     Attributes
     ----------
-    max_length
+    max_literals
         Most literals.
     max_same
         Most literals of one predicate.
@@ -82,7 +82,7 @@ class Limits:
         Most paths of a length that are extended; None for all.
     """
 
-    max_length: int
+    max_literals: int
     max_same: int
     close_cycles: bool
     beam: int | None
@@ -233,7 +233,7 @@ class _Growing:
 
         One more literal of the same predicate would count partners rather than set a condition.
         """
-        if len(loop) == self.limits.max_length:
+        if len(loop) == self.limits.max_literals:
             return
         present = {self.drafting.predicate[literal[0]] for literal in loop}
         for place, literal in enumerate(loop):
@@ -251,7 +251,7 @@ class _Growing:
         nodes = {node for _, edge in path for node in self.edges[edge][:2]}
         literals = 1 + sum(not closes for closes, _ in path)
         for edge in sorted({edge for node in nodes for edge in self.at[node]}):
-            if literals < self.limits.max_length:
+            if literals < self.limits.max_literals:
                 yield False, edge
             first, second, _ = self.edges[edge]
             if self.limits.close_cycles and literals > 2 and first in nodes and second in nodes:

@@ -71,16 +71,17 @@ class GSLP(SearchSettings):
 
     Parameters
     ----------
-    max_length
+    max_literals
         Most literals of a clause.
     max_same
         Most literals of one predicate in a clause.
-    nti
-        Edges whose clause has so few true instances, or fewer, are dropped.
-    mft
-        Edges whose measure is so small, or smaller, are dropped.
-    mw
-        Clauses with smaller absolute weights are pruned in the end, if that does no harm.
+    min_instances
+        Edges whose clause has fewer true instances are dropped (the paper's NTI, plus one).
+    min_measure
+        Edges whose measure is so small, or smaller, are dropped (the paper's MFT).
+    min_weight
+        Clauses with smaller absolute weights are pruned in the end, if that does no harm (the
+        paper's MW).
     drop_subclauses
         Leave out candidates that contain, or are part of, one with a higher measure, as the paper
         does.
@@ -110,11 +111,11 @@ class GSLP(SearchSettings):
     !cancer(x1) v smokes(x1)
     """
 
-    max_length: Annotated[int, AtLeast(2)] = 5
+    max_literals: Annotated[int, AtLeast(2)] = 5
     max_same: Annotated[int, AtLeast(1)] = 3
-    nti: Annotated[int, AtLeast(0)] = 0
-    mft: float = 0.0
-    mw: Annotated[float, AtLeast(0)] = 0.001
+    min_instances: Annotated[int, AtLeast(0)] = 1
+    min_measure: float = 0.0
+    min_weight: Annotated[float, AtLeast(0)] = 0.001
     drop_subclauses: bool = False
     drop_same_predicates: bool = False
     close_cycles: bool = True
@@ -160,30 +161,30 @@ class _Run:
         whole = self.whole_graph()
         graph = self.reduced_graph(whole)
         limits = Limits(
-            settings.max_length, settings.max_same, settings.close_cycles, settings.beam
+            settings.max_literals, settings.max_same, settings.close_cycles, settings.beam
         )
-        longest = min(settings.max_loop, settings.max_length)
+        longest = min(settings.max_loop, settings.max_literals)
         listed = loops(whole.without(self.identities), longest, settings.max_same)
         candidates = self.eliminated(grow(graph, listed, self.measure, limits))
         clauses = [candidate.clause for candidate in candidates]
         journal, background = self.search.journal, self.search.background
         note, deadline = self.search.note, self.search.deadline
         model = add_in_turn(self.model, clauses, settings.acceptance, journal, note, deadline)
-        model = prune(model, len(background.soft), settings.mw, settings.min_gain, journal)
+        model = prune(model, len(background.soft), settings.min_weight, settings.min_gain, journal)
         mln = background.network(model)
         return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)
 
     def whole_graph(self) -> PredicateGraph:
         """Build the graph, without the edges that have few true instances (lines 3 and 4)."""
         graph = PredicateGraph.of(self.search.background.schema.predicates)
-        scorer, nti = self.search.workers.scorer, self.settings.nti
-        kept = {e: c for e, c in graph.edges.items() if scorer.true_instances(c) > nti}
+        scorer, fewest = self.search.workers.scorer, self.settings.min_instances
+        kept = {e: c for e, c in graph.edges.items() if scorer.true_instances(c) >= fewest}
         return PredicateGraph(graph.nodes, kept)
 
     def reduced_graph(self, graph: PredicateGraph) -> PredicateGraph:
         """Drop the edges with a small measure (line 4)."""
         known = self.measure(list(graph.edges.values()), "measuring the edges of the graph")
-        good = {c: found for c, found in known.items() if found.measure > self.settings.mft}
+        good = {c: found for c, found in known.items() if found.measure > self.settings.min_measure}
         return graph.reduced(edge_measures(graph, good))
 
     def measure(self, clauses: Sequence[Clause], stage: str) -> Mapping[Clause, Measured]:

@@ -120,7 +120,7 @@ def _improved(model: Model, clause: Clause, threshold: float) -> Model | None:
     return longer if longer.likelihood - model.likelihood > threshold else None
 
 
-def prune(model: Model, first: int, mw: float, penalty: float, journal: Journal) -> Model:
+def prune(model: Model, first: int, min_weight: float, penalty: float, journal: Journal) -> Model:
     """Remove clauses of small weight, as long as that improves likelihood less penalties.
 
     Parameters
@@ -129,7 +129,7 @@ def prune(model: Model, first: int, mw: float, penalty: float, journal: Journal)
         The network.
     first
         Number of the first formula that may go.
-    mw
+    min_weight
         Absolute weights below this are small.
     penalty
         What a literal costs.
@@ -137,7 +137,7 @@ def prune(model: Model, first: int, mw: float, penalty: float, journal: Journal)
         Where results are written down, and read again.
     """
     while True:
-        small = [n for n in range(first, len(model.formulas)) if abs(model.weights[n]) < mw]
+        small = [n for n in range(first, len(model.formulas)) if abs(model.weights[n]) < min_weight]
         if not small:
             return model
         shorter = _without(model, small, journal)
