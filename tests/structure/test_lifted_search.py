@@ -198,8 +198,8 @@ def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
 
 
 def test_a_clock_limit_gives_candidates_up(databases):
-    assert not LiftedStructureLearner(max_seconds=0.0).fit(databases).steps
-    slow = LiftedStructureLearner(max_seconds=1e6, max_clauses=1).fit(databases)
+    assert not LiftedStructureLearner(max_candidate_seconds=0.0).fit(databases).steps
+    slow = LiftedStructureLearner(max_candidate_seconds=1e6, max_clauses=1).fit(databases)
     free = LiftedStructureLearner(max_clauses=1).fit(databases)
     assert str(slow.mln) == str(free.mln)
 

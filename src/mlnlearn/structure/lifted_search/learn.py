@@ -90,7 +90,7 @@ class LiftedStructureLearner(Settings):
     max_terms
         The search bias: candidates whose plans need more terms over all databases are not
         considered. Neither limit depends on the machine.
-    max_seconds
+    max_candidate_seconds
         Give a candidate up when compiling or fitting it took more processor seconds than this. With
         such a limit what is learned depends on the machine; None for no limit.
     max_clauses
@@ -118,7 +118,7 @@ class LiftedStructureLearner(Settings):
     risk: Annotated[float, AtLeast(0)] = 10.0
     max_axes: Annotated[int, AtLeast(0)] = 2
     max_terms: Annotated[int, AtLeast(1)] = 200_000
-    max_seconds: Annotated[float, AtLeast(0)] | None = None
+    max_candidate_seconds: Annotated[float, AtLeast(0)] | None = None
     max_clauses: Annotated[int, AtLeast(0)] | None = None
 
     def fit(
@@ -156,7 +156,7 @@ class LiftedStructureLearner(Settings):
                 max_variables=self.max_variables,
             )
             chosen = [c for c in chosen if is_size_neutral(c) or not self.size_neutral]
-        choice = Choice(self.min_gain, self.refitted, self.risk, self.max_seconds)
+        choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
         search = Search(parts, shapes_of(chosen), choice)
         steps: list[Step] = []
         while self.max_clauses is None or len(steps) < self.max_clauses:

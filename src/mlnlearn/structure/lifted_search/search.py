@@ -25,7 +25,7 @@ class Choice:
     min_gain: float
     refitted: int
     risk: float
-    max_seconds: float | None = None
+    max_candidate_seconds: float | None = None
 
 
 class Search:
@@ -175,7 +175,7 @@ class Search:
         """Give a shape up for good if what is done for it takes too long."""
         started = time.process_time()
         yield
-        limit = self.choice.max_seconds
+        limit = self.choice.max_candidate_seconds
         if limit is not None and time.process_time() - started > limit:
             self.slow.add(shape)
             self.scored[shape] = []
