@@ -70,7 +70,7 @@ STUDY = Study(
         "steps": 20,
         "max_leaves": 8,
         "fraction": 0.25,
-        "clause_length, beam, clauses_per_step": "3, 10, 3",
+        "max_literals, beam, clauses_per_step": "4, 10, 3",
         "negatives": "calibrated",
         "test folds": [fold + 1 for fold in FOLDS],
         "sampling": f"{GIBBS.burn_in} sweeps, then {GIBBS.samples}; atoms one by one",

@@ -230,8 +230,8 @@ class BoostedMLN(_Boosted):
     ----------
     representation
         ``"trees"`` (MLN-BT) or ``"clauses"`` (MLN-BC).
-    clause_length
-        Most literals in the body of a clause.
+    max_literals
+        Most literals of a clause, its head among them.
     beam
         Clauses kept in each step of the search for one.
     clauses_per_step
@@ -250,7 +250,7 @@ class BoostedMLN(_Boosted):
     """
 
     representation: Literal["trees", "clauses"] = "trees"
-    clause_length: Annotated[int, AtLeast(1)] = 3
+    max_literals: Annotated[int, AtLeast(2)] = 4
     beam: Annotated[int, AtLeast(1)] = 10
     clauses_per_step: Annotated[int, AtLeast(1)] = 3
 
@@ -258,7 +258,7 @@ class BoostedMLN(_Boosted):
         if self.representation == "trees":
             return TreeSettings(self.max_leaves, self.min_examples)
         return ClauseSettings(
-            self.clause_length, self.beam, self.clauses_per_step, self.min_examples
+            self.max_literals - 1, self.beam, self.clauses_per_step, self.min_examples
         )
 
 
