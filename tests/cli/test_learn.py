@@ -236,7 +236,7 @@ def test_settings_are_listed(folder, program):
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     listed = {line.split()[0] for line in out.splitlines() if line[:1].strip()}
-    assert {"steps", "clauses_per_step", "balance", "prior"} <= listed
+    assert {"steps", "clauses_per_step", "balance", "initial"} <= listed
     assert not {"target", "seed", "representation"} & listed
     assert "Most leaves of a tree. (a whole number, at least" in out
 
@@ -246,7 +246,7 @@ def test_settings_reach_the_learner(folder, program):
     prior += "1.5 publication(t,s) ^ publication(t,p) => advisedBy(s,p)\n"
     (folder / "prior.mln").write_text(prior)
     code, out, err = program(
-        *boosted("mln-bc", "model.mln", "--set", "steps=0", "--set", "prior=prior.mln", "--json")
+        *boosted("mln-bc", "model.mln", "--set", "steps=0", "--set", "initial=prior.mln", "--json")
     )
     assert (code, err) == (0, "")
     [bias, rule] = json.loads(out)["rules"]

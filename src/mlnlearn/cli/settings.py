@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args, get_origin
 
 from mlnlearn.cli.registry import Entry
 from mlnlearn.errors import InputError, InputErrors
-from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
 from mlnlearn.settings import Setting, alternatives, describe, plain_type
 
@@ -96,10 +95,8 @@ def _read(text: str, setting: Setting) -> Any:
 
 
 def _kind(setting: Setting) -> str:
-    """Say what the command line takes: of networks and rules, the file that has them."""
-    kind = setting.kind.replace("'", "")
-    for name in ("a list of Rules", "a MLN"):
-        kind = kind.replace(name, "a file .mln")
+    """Say what the command line takes: of networks, the file that has them."""
+    kind = setting.kind.replace("'", "").replace("a MLN", "a file .mln")
     return kind.replace("a list of names", "names with commas")
 
 
@@ -118,10 +115,7 @@ def _value(text: str, hint: Any) -> Any:
     if hint is MLN:
         return MLN.read(Path(text))
     if get_origin(hint) is tuple:
-        inner = get_args(hint)[0]
-        if inner is Rule:
-            return MLN.read(Path(text)).rules
-        return tuple(_value(part, inner) for part in _parts(text))
+        return tuple(_value(part, get_args(hint)[0]) for part in _parts(text))
     return hint(text)
 
 

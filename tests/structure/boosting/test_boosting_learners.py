@@ -232,13 +232,13 @@ def test_modes_restrict_the_language(areas):
 def test_prior_clauses_are_kept_and_built_upon(areas):
     schema = areas[0].schema
     text = "2.5 publication(t,s) ^ publication(t,p) => advisedBy(s,p)"
-    prior = MLN.parse(f"{schema}\n{text}").rules
-    model = BoostedMLN(target="advisedBy", steps=1, prior=prior).fit(areas)
+    given = MLN.parse(f"{schema}\n{text}")
+    model = BoostedMLN(target="advisedBy", steps=1, initial=given).fit(areas)
     assert model.rules()[1][1] == 2.5
     assert isinstance(model.rules_of().prior, ClauseList)
-    bad = MLN.parse(f"{schema}\n1 student(x)\nprofessor(x) => student(x)").rules
+    bad = MLN.parse(f"{schema}\n1 student(x)\nprofessor(x) => student(x)")
     with pytest.raises(InputError, match="2 problems found"):
-        BoostedMLN(target="advisedBy", prior=bad).fit(areas)
+        BoostedMLN(target="advisedBy", initial=bad).fit(areas)
 
 
 def test_a_target_without_any_split_gets_the_fitted_constant():

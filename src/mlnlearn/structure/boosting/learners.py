@@ -12,9 +12,9 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.identity import journal_of
 from mlnlearn.errors import InputError
-from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.boosted.files import step_from_plain, step_to_plain
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.mln import MLN
 from mlnlearn.settings import Above, AtLeast, Between, Settings
 from mlnlearn.structure.boosting.clauses import ClauseSettings
 from mlnlearn.structure.boosting.fit import Adds, Boosting, Progress, StepSettings
@@ -78,8 +78,8 @@ class _Boosted(Settings):
     max_constants
         A type of values, such as colours, lends its constants to rules if it has at most this many;
         by default 20, but no more than one for every ten true atoms of the target.
-    prior
-        Weighted clauses ``body => target`` to start from.
+    initial
+        A network to start from, of weighted clauses ``body => target``, which stay as they are.
     seed
         Of all random draws.
     """
@@ -101,7 +101,7 @@ class _Boosted(Settings):
     bodies: tuple[str, ...] | None = None
     modes: tuple[str, ...] = ()
     max_constants: Annotated[int, AtLeast(0)] | None = None
-    prior: tuple[Rule, ...] = ()
+    initial: MLN | None = None
     seed: Annotated[int, AtLeast(0)] = 0
 
     @property
@@ -201,7 +201,7 @@ class _Boosted(Settings):
             world,
             languages,
             examples,
-            prior_clauses(self.prior, self.targets, world.schema),
+            prior_clauses(self.initial, self.targets, world.schema),
             Sampling(
                 self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
             ),

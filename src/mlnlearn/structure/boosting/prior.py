@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mlnlearn.counting.pattern import Argument, Pattern
 from mlnlearn.errors import InputError, InputErrors
@@ -11,25 +11,25 @@ from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import ClauseList, HornClause
+from mlnlearn.model.mln import MLN
 
 
 def prior_clauses(
-    rules: Iterable[Rule], targets: Sequence[str], schema: Schema
+    initial: MLN | None, targets: Sequence[str], schema: Schema
 ) -> dict[str, ClauseList]:
-    """Read weighted rules ``body => target`` as the clauses to start from.
+    """Read the weighted rules ``body => target`` as the clauses to start from.
 
     Examples
     --------
-    >>> from mlnlearn.model.mln import MLN
     >>> mln = MLN.parse('''smokes(person)
     ... cancer(person)
     ... 1.5 smokes(x) => cancer(x)''')
-    >>> prior_clauses(mln.rules, ["cancer"], mln.schema)["cancer"].clauses[0].weight
+    >>> prior_clauses(mln, ["cancer"], mln.schema)["cancer"].clauses[0].weight
     1.5
     """
     found: dict[str, list[HornClause]] = {name: [] for name in targets}
     problems = []
-    for rule in rules:
+    for rule in () if initial is None else initial.rules:
         try:
             target, clause = _horn(rule, targets, schema)
             found[target].append(clause)
