@@ -290,7 +290,7 @@ def test_all_bad_settings_are_named_at_once(folder, program):
     assert "--set steps=many: expected a whole number, at least 0" in err
     assert "--set line_search=maybe: expected true or false" in err
     assert "--set depth: mln-bt has no such setting" in err
-    assert "there are: steps, leaves, literals_per_node" in err
+    assert "there are: steps, max_leaves, literals_per_node" in err
     assert "--set seed: give it with --seed" in err
     assert "--set representation: it is 'trees' in mln-bt" in err
     assert "--set loose: expected name=value" in err
