@@ -229,7 +229,7 @@ def _checked(given: Any, hint: Any) -> Any:
         value = kind(given)
         if math.isinf(value) and not _bounds(hint):
             raise ValueError(given)
-    elif not isinstance(given, kind):
+    elif not isinstance(given, get_origin(kind) or kind):
         raise ValueError(given)
     if any(value not in bounds for bounds in _bounds(hint)):
         raise ValueError(given)

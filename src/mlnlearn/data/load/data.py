@@ -1,0 +1,116 @@
+"""What learners learn from, in whatever form it is given."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.alchemy import read_db
+from mlnlearn.data.load.build import Loaded, build_database
+from mlnlearn.data.load.frames import from_frames
+from mlnlearn.data.load.mapping import Mapping
+from mlnlearn.data.load.read import read_tables
+from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.urls import is_url
+from mlnlearn.errors import InputError, Location
+
+_SCHEMA = "schema.mln"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Databases of one schema; of those made from tables, also how the tables became predicates.
+
+    Attributes
+    ----------
+    databases
+        One or more, each with its own constants.
+    mapping
+        How tables became predicates; None where there were no tables.
+    """
+
+    databases: tuple[Database, ...]
+    mapping: Mapping | None = None
+
+
+DataLike: TypeAlias = Data | Database | Loaded | str | Path | abc.Mapping[str, Any] | Sequence[Any]
+"""A database, tables (as a loader returns them, as read, or as data frames by name), a file, folder
+or address of them; or several of these."""
+
+
+def as_data(given: DataLike) -> Data:
+    """Return the databases in whatever form they are given.
+
+    Parameters
+    ----------
+    given
+        A database; what a loader of tables returned; tables, or data frames by name; a ``.db`` file
+        with its ``schema.mln`` beside it; a folder of CSV or Parquet files, an SQLite or DuckDB
+        file, an address; or several of any of these.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> one = Database.from_facts(Schema.of("smokes(person)"), {"smokes": [("Anna",)]})
+    >>> len(as_data(one).databases), len(as_data([one, one]).databases)
+    (1, 2)
+    """
+    if isinstance(given, Data):
+        return given
+    if isinstance(given, Database):
+        return Data((given,))
+    if isinstance(given, Loaded):
+        return Data((given.database,), given.mapping)
+    if isinstance(given, str | Path):
+        return _read(given)
+    if isinstance(given, abc.Mapping):
+        return as_data(from_frames(given))
+    if not isinstance(given, Sequence) or not given:
+        raise InputError(
+            f"no data in {given!r:.80}",
+            hint="give databases, tables, data frames, a path or an address",
+        )
+    parts: Sequence[Any] = given
+    if all(isinstance(part, Table) for part in parts):
+        return as_data(build_database(parts))
+    return _together([as_data(part) for part in parts])
+
+
+def _together(parts: Sequence[Data]) -> Data:
+    databases = tuple(database for part in parts for database in part.databases)
+    first = databases[0]
+    for number, database in enumerate(databases, start=1):
+        if database.schema != first.schema:
+            name = database.name or f"database {number}"
+            raise InputError(
+                f"{name} does not declare the same predicates as {first.name or 'the first one'}",
+                hint="learn from databases of one schema",
+            )
+    return Data(databases, parts[0].mapping)
+
+
+def _read(source: str | Path) -> Data:
+    path = Path(source)
+    if not is_url(str(source)) and not path.exists():
+        raise InputError("no such file or folder", Location(str(source)))
+    if is_url(str(source)) or path.is_dir() or not _is_text(path):
+        return as_data(build_database(read_tables(source), name=path.name))
+    schema = path.parent / _SCHEMA
+    if not schema.is_file():
+        raise InputError(
+            f"which predicates are declared? There is no {_SCHEMA} beside the file",
+            Location(str(path)),
+            hint="read it with read_db(path, schema=...)",
+        )
+    return Data((read_db(path, schema=schema, name=str(path)),))
+
+
+def _is_text(path: Path) -> bool:
+    """Tell Alchemy's text from SQLite and DuckDB files, which also like to end in ``.db``."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    return not (start.startswith(b"SQLite format 3") or start[8:12] == b"DUCK")

@@ -1,0 +1,193 @@
+"""A run of a learner: its budget, who is told of it, where it is written down, what it returns.
+
+A learner is a generator of steps: after each, it yields the best model so far. `drive` is the loop
+of all learners. `Course.tell` reports how far it is; `Course.check` ends a run whose time is over,
+and the model of the last step is then the result.
+
+Work deep inside, which knows nothing of learners (a join, a fit of weights), calls `check_time`: it
+ends the run that is under way, if there is one. Nothing else goes that way: what is computed
+depends on arguments alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Annotated, Generic, TypeAlias, TypeVar
+
+from mlnlearn.errors import MlnError
+from mlnlearn.settings import AtLeast, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run is.
+
+    Attributes
+    ----------
+    stage
+        What is being done, such as "measuring clauses of 3 literals".
+    done, total
+        How far the stage is; a total of None where nobody knows.
+    """
+
+    stage: str
+    done: int
+    total: int | None = None
+
+
+Report: TypeAlias = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Settings):
+    """How a learner is to be run: what does not change what it would learn in the end.
+
+    Parameters
+    ----------
+    max_seconds
+        Stop after so long, with the best model so far; None for no limit. What is learned then
+        depends on the machine.
+    workers
+        Processes that share the work, where a learner can share it; the result is the same.
+    progress
+        Called now and then with a `Progress`.
+    checkpoint
+        A file for intermediate results; a run that was stopped or killed goes on from there, and
+        ends with the same model as a run in one go.
+    clock
+        Tells the time, in seconds.
+
+    Examples
+    --------
+    >>> Run(max_seconds=-1)
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: Run: max_seconds is -1, and must be a number, at least 0; or none
+    """
+
+    max_seconds: Annotated[float, AtLeast(0)] | None = None
+    workers: Annotated[int, AtLeast(1)] = 1
+    progress: Callable[[Progress], None] | None = None
+    checkpoint: str | PathLike[str] | None = None
+    clock: Callable[[], float] = time.monotonic
+
+
+class OutOfTimeError(MlnError):
+    """The time of a run was over before there was any model."""
+
+
+class Course:
+    """A run under way.
+
+    Examples
+    --------
+    >>> seconds = iter(range(10))
+    >>> course = Course(Run(max_seconds=2, clock=lambda: next(seconds)))
+    >>> course.check()
+    >>> course.check()
+    Traceback (most recent call last):
+    mlnlearn.run.OutOfTimeError: the 2 seconds of the run are over
+    """
+
+    def __init__(self, run: Run | None = None) -> None:
+        self.run = run or Run()
+        self._start = self.run.clock()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return self.run.clock() - self._start
+
+    def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        """Report where the run is."""
+        if self.run.progress is not None:
+            self.run.progress(Progress(stage, done, total))
+
+    def check(self) -> None:
+        """End the run where its time is over."""
+        limit = self.run.max_seconds
+        if limit is not None and self.seconds >= limit:
+            raise OutOfTimeError(f"the {limit:g} seconds of the run are over")
+
+
+_UNDER_WAY: ContextVar[Course | None] = ContextVar("_UNDER_WAY", default=None)
+
+
+def check_time() -> None:
+    """End the run that is under way where its time is over; do nothing outside of runs."""
+    course = _UNDER_WAY.get()
+    if course is not None:
+        course.check()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """How a run went; learners add what is theirs.
+
+    Attributes
+    ----------
+    seconds
+        Time that it took.
+    stopped
+        Why it ended early; empty where it ran to its end.
+    """
+
+    seconds: float = 0.0
+    stopped: str = ""
+
+
+Model = TypeVar("Model")
+OwnNotes = TypeVar("OwnNotes", bound=Notes)
+
+
+@dataclass(frozen=True)
+class Fitted(Generic[Model, OwnNotes]):
+    """What learners return: the model, and how the run went."""
+
+    model: Model
+    notes: OwnNotes
+
+    def __repr__(self) -> str:
+        notes = self.notes
+        ended = f", stopped: {notes.stopped}" if notes.stopped else ""
+        return f"Fitted({type(self.model).__name__} in {notes.seconds:.1f} seconds{ended})"
+
+
+def drive(
+    run: Run | None, learn: Callable[[Course], Iterator[Fitted[Model, OwnNotes]]]
+) -> Fitted[Model, OwnNotes]:
+    """Run a learner to its end, or until its time is over.
+
+    Examples
+    --------
+    >>> def learn(course):
+    ...     for number in range(5):
+    ...         course.check()
+    ...         yield Fitted(f"model {number}", Notes())
+    >>> drive(None, learn).model
+    'model 4'
+    >>> hours = iter(range(9))
+    >>> stopped = drive(Run(max_seconds=3, clock=lambda: next(hours)), learn)
+    >>> stopped.model, stopped.notes.stopped
+    ('model 1', 'the 3 seconds of the run are over')
+    """
+    course = Course(run)
+    best: Fitted[Model, OwnNotes] | None = None
+    stopped = ""
+    outer = _UNDER_WAY.set(course)
+    try:
+        for fitted in learn(course):
+            best = fitted
+    except OutOfTimeError as over:
+        if best is None:
+            raise
+        stopped = str(over)
+    finally:
+        _UNDER_WAY.reset(outer)
+    if best is None:
+        raise MlnError("the learner made no model")
+    notes = replace(best.notes, seconds=course.seconds, stopped=stopped)
+    return Fitted(best.model, notes)
