@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.load.alchemy import parse_db, read_db
     from mlnlearn.data.load.build import build_database
     from mlnlearn.data.load.cutoff import CutOff
+    from mlnlearn.data.load.data import Data, as_data
     from mlnlearn.data.load.facts import facts_from_csv, triples_from_csv
     from mlnlearn.data.load.files import from_csv, from_parquet
     from mlnlearn.data.load.frames import from_frames
@@ -47,16 +48,21 @@ if TYPE_CHECKING:
     from mlnlearn.evaluate.cross_validate import cross_validate
     from mlnlearn.evaluate.significance import compare
     from mlnlearn.infer.explain import explain
+    from mlnlearn.infer.network import Network
     from mlnlearn.infer.query import query
     from mlnlearn.lifted.query import lifted_query, log_partition
     from mlnlearn.logic.schema import Schema
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
+    from mlnlearn.registry import LEARNERS, METHODS, READERS
+    from mlnlearn.run import Fitted, Notes, OutOfTimeError, Progress, Run
+    from mlnlearn.settings import Above, AtLeast, Between, Settings
     from mlnlearn.structure.beam.learn import MSL
     from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
     from mlnlearn.structure.join_bayes.fill import fill_tables
     from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
+    from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.structure.structural_em.learner import StructuralEM
@@ -97,6 +103,10 @@ _HOMES = {
     ),
     "mlnlearn.data.load.build": ("build_database",),
     "mlnlearn.data.load.cutoff": ("CutOff",),
+    "mlnlearn.data.load.data": (
+        "Data",
+        "as_data",
+    ),
     "mlnlearn.data.load.facts": (
         "facts_from_csv",
         "triples_from_csv",
@@ -123,6 +133,7 @@ _HOMES = {
     "mlnlearn.evaluate.cross_validate": ("cross_validate",),
     "mlnlearn.evaluate.significance": ("compare",),
     "mlnlearn.infer.explain": ("explain",),
+    "mlnlearn.infer.network": ("Network",),
     "mlnlearn.infer.query": ("query",),
     "mlnlearn.lifted.query": (
         "lifted_query",
@@ -131,6 +142,24 @@ _HOMES = {
     "mlnlearn.logic.schema": ("Schema",),
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.registry": (
+        "LEARNERS",
+        "METHODS",
+        "READERS",
+    ),
+    "mlnlearn.run": (
+        "Fitted",
+        "Notes",
+        "OutOfTimeError",
+        "Progress",
+        "Run",
+    ),
+    "mlnlearn.settings": (
+        "Above",
+        "AtLeast",
+        "Between",
+        "Settings",
+    ),
     "mlnlearn.structure.beam.learn": ("MSL",),
     "mlnlearn.structure.boosting.learners": (
         "BoostedMLN",
@@ -142,6 +171,7 @@ _HOMES = {
         "MBN",
     ),
     "mlnlearn.structure.join_bayes.model": ("JoinBayesModel",),
+    "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.structure.structural_em.learner": ("StructuralEM",),
@@ -164,29 +194,45 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "GSLP",
     "LAJDT",
+    "LEARNERS",
     "MBN",
+    "METHODS",
     "MLN",
     "MSL",
+    "READERS",
+    "Above",
+    "AtLeast",
+    "Between",
     "BoostedMLN",
     "BoostedModel",
     "BoostedRDN",
     "CountOverflowError",
     "CutOff",
+    "Data",
     "DataWarning",
     "Database",
     "DuckEngine",
     "Examples",
+    "Fitted",
     "InputError",
     "InputErrors",
     "JoinBayesModel",
     "Keys",
+    "Learner",
     "LiftedStructureLearner",
     "MemoryEngine",
     "MemoryLimitError",
     "MlnError",
+    "Network",
+    "Notes",
+    "OutOfTimeError",
+    "Progress",
+    "Run",
     "Schema",
+    "Settings",
     "StructuralEM",
     "__version__",
+    "as_data",
     "benchmark",
     "benchmark_names",
     "benchmark_path",

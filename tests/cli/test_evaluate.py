@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.cli.registry import LEARNERS
 from mlnlearn.evaluate.choose import choose
 from mlnlearn.evaluate.significance import compare
+from mlnlearn.registry import LEARNERS
 from mlnlearn.structure.join_bayes.learners import MBN
 
 FOLD = {

@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.cli import registry, settings
+from mlnlearn.cli import settings
 from mlnlearn.cli.progress import Reporter
+from mlnlearn.registry import LEARNERS
 
 KEYS = {"learner", "rules", "train_cpu_seconds", "peak_memory_mb"}
 SMALL = ("professor", "student", "advisedBy", "publication")
@@ -70,7 +71,7 @@ def generative(learner, out, *more):
 
 
 def test_every_listed_learner_is_there_and_has_readable_settings():
-    for entry in registry.LEARNERS.values():
+    for entry in LEARNERS.values():
         for setting in settings.settings_of(entry).values():
             assert setting.kind
         assert callable(entry.load().fit)
@@ -271,7 +272,7 @@ def test_settings_reach_the_learner(folder, program):
     ],
 )
 def test_values_are_read_by_type(text, value):
-    entry = registry.learner_named("mln-bt")
+    entry = LEARNERS["mln-bt"]
     [[(name, found)]] = [
         list(given.items()) for given in settings.parse_settings([text], {"mln-bt": entry}).values()
     ]

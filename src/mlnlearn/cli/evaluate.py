@@ -33,11 +33,11 @@ from mlnlearn.cli.options import (
     names,
 )
 from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.registry import Entry
 from mlnlearn.cli.show import complain, console, print_json
 from mlnlearn.cli.sources import Sources
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_atomically
+from mlnlearn.registry import Entry
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
     from mlnlearn.data.load.mapping import Mapping

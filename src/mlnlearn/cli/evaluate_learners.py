@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlnlearn.cli.learn import configured
-from mlnlearn.cli.registry import LEARNERS, Entry, learner_named
 from mlnlearn.errors import InputError
+from mlnlearn.registry import LEARNERS, Entry
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.mapping import Mapping
@@ -30,7 +30,7 @@ def entries(learners: Sequence[str]) -> dict[str, Entry]:
     """
     if ALL in learners:
         return dict(LEARNERS)
-    return {name: learner_named(name) for name in learners}
+    return {name: LEARNERS[name] for name in learners}
 
 
 def with_settings(

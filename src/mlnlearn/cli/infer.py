@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from mlnlearn.cli.options import (
 from mlnlearn.cli.options import one_database as only
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.errors import InputError
+from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
@@ -32,8 +33,6 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 
 _SHOWN = 20
 _SAMPLES = 20000
-
-Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp", "lifted"]
 
 
 def infer(
@@ -69,10 +68,10 @@ def infer(
         ),
     ] = None,
     method: Annotated[
-        Method,
+        str,
         typer.Option(
-            help="auto: the best for each part; map: a most probable world; lifted: exact without "
-            "grounding."
+            help=f"How: {', '.join(METHODS)}, or lifted. auto: the best for each part; map: a most "
+            "probable world; lifted: exact without grounding."
         ),
     ] = "auto",
     open_predicates: Annotated[

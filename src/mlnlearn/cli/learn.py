@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,10 +24,10 @@ from mlnlearn.cli.options import (
     names,
 )
 from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.registry import BASES, Entry, learner_named
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, load, load_tables
 from mlnlearn.errors import InputError
+from mlnlearn.registry import BASES, LEARNERS, Entry
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.cutoff import CutOff
@@ -80,11 +81,11 @@ def learn(
     json: JsonOption = False,
 ) -> None:
     """Learn rules and their weights from databases or tables."""
-    entry = learner_named(learner)
+    entry = LEARNERS[learner]
     if settings:
         _print_settings(learner, entry)
         if entry.has("base"):
-            _print_settings(base or BASES[0], learner_named(base or BASES[0]))
+            _print_settings(base or BASES[0], LEARNERS[base or BASES[0]])
         return
     if out is None:
         raise InputError("--out: name a file for the model")
@@ -124,10 +125,10 @@ def configured(
 
     Examples
     --------
-    >>> configured("rdn-b", learner_named("rdn-b"), ["steps=3"], ["smokes"], 1).steps
+    >>> configured("rdn-b", LEARNERS["rdn-b"], ["steps=3"], ["smokes"], 1).steps
     3
     >>> texts = ["worlds=5", "max_leaves=3"]
-    >>> learner = configured("sem", learner_named("sem"), texts, ["smokes"], 1, "rdn-b")
+    >>> learner = configured("sem", LEARNERS["sem"], texts, ["smokes"], 1, "rdn-b")
     >>> learner.worlds, learner.base.max_leaves
     (5, 3)
     """
@@ -158,7 +159,7 @@ def _under(name: str, entry: Entry, base: str | None) -> dict[str, Entry]:
     if entry.has("base"):
         if base is not None and base not in BASES:
             raise InputError(f"--base: no {base!r}", hint=f"there are: {', '.join(BASES)}")
-        return {base or BASES[0]: learner_named(base or BASES[0])}
+        return {base or BASES[0]: LEARNERS[base or BASES[0]]}
     if base is not None:
         raise InputError(f"--base: {name} is not built on another learner")
     return {}
@@ -225,7 +226,10 @@ def _fit(
         more["mapping"] = sources.mappings[0]
     try:
         with Reporter(name) as report, measured() as cost:
-            if entry.fit_takes("progress"):
+            if isinstance(learner, ml.Learner):
+                run = ml.Run(progress=report, checkpoint=checkpoint)
+                return learner.fit(sources.databases, run).model, cost
+            if "progress" in signature(learner.fit).parameters:
                 more["progress"] = report
             found = learner.fit(sources.databases, **more)
     except KeyboardInterrupt:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.registry import LEARNERS
 from mlnlearn.errors import InputError, Location
+from mlnlearn.registry import LEARNERS
 from mlnlearn.syntax.files import read_text
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs

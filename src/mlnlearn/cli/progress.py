@@ -16,7 +16,7 @@ class Reporter:
     """Takes what learners and cross-validation report, in any of their forms.
 
     Called with how much is done of how much; with an object that has ``stage``, ``done`` and
-    ``total``; or with one that has a ``clause``, of searches that do not know their length.
+    ``total`` (None where nobody knows); or with one that has a ``clause``.
     """
 
     def __init__(self, title: str) -> None:
@@ -56,7 +56,7 @@ class Reporter:
         match what:
             case int(done):
                 self._show(self._title, done, total)
-            case object(stage=str(stage), done=int(done), total=int(number)):
+            case object(stage=str(stage), done=int(done), total=int(number) | (None as number)):
                 self._show(stage, done, number)
             case object(clause=clause):
                 self._clauses += 1

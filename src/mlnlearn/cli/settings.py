@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from mlnlearn.cli.registry import Entry
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.model.mln import MLN
+from mlnlearn.registry import Entry
 from mlnlearn.settings import Setting, alternatives, describe, plain_type
 
 # What has an option of its own.
@@ -21,8 +21,8 @@ def settings_of(entry: Entry) -> dict[str, Setting]:
 
     Examples
     --------
-    >>> from mlnlearn.cli.registry import learner_named
-    >>> setting = settings_of(learner_named("mln-bt"))["steps"]
+    >>> from mlnlearn.registry import LEARNERS
+    >>> setting = settings_of(LEARNERS["mln-bt"])["steps"]
     >>> setting.default, setting.kind
     (20, 'a whole number, at least 0')
     """
@@ -45,8 +45,8 @@ def parse_settings(
 
     Examples
     --------
-    >>> from mlnlearn.cli.registry import learner_named
-    >>> parse_settings(["steps=5", "bodies=smokes,friends"], {"rdn-b": learner_named("rdn-b")})
+    >>> from mlnlearn.registry import LEARNERS
+    >>> parse_settings(["steps=5", "bodies=smokes,friends"], {"rdn-b": LEARNERS["rdn-b"]})
     {'rdn-b': {'steps': 5, 'bodies': ('smokes', 'friends')}}
     """
     known = {name: settings_of(entry) for name, entry in learners.items()}

@@ -16,7 +16,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.evaluate.conditional import are_independent, conditional_probabilities
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.tables import attribute_probabilities
-from mlnlearn.infer.dispatch import Method, Sampling
+from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.infer.query import query
 from mlnlearn.model.boosted.gibbs import GibbsSettings
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
@@ -47,7 +47,7 @@ class Marginals:
     """
 
     hide: tuple[str, ...] = ()
-    method: Method = "auto"
+    method: str = "auto"
     sampling: Sampling = field(default_factory=Sampling)
 
 

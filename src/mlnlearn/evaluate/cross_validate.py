@@ -22,6 +22,7 @@ from mlnlearn.evaluate.metrics import METRICS, mean_of
 from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, predict_examples
 from mlnlearn.evaluate.results import FoldResult, Results
+from mlnlearn.run import Fitted
 
 Negatives: TypeAlias = Literal["all"] | float
 """All false atoms, or so many sampled ones for each true atom."""
@@ -33,7 +34,10 @@ class Learner(Protocol):
     """Anything that learns a model from databases: settings, and `fit`."""
 
     def fit(self, databases: Sequence[Database]) -> object:
-        """Return a model that predicts atoms (see `PredictsAtoms`) or is, or holds, a network."""
+        """Return a model that predicts atoms (see `PredictsAtoms`) or is, or holds, a network.
+
+        Or a `Fitted` with such a model.
+        """
         ...
 
 
@@ -217,7 +221,8 @@ def _run(task: _Task) -> list[FoldResult]:
     """Train on a fold and score each predicate."""
     with threadpool_limits(limits=1):
         with measured() as training:
-            model = seeded(task.learner, task.seed).fit(task.fold.train)
+            found = seeded(task.learner, task.seed).fit(task.fold.train)
+        model = found.model if isinstance(found, Fitted) else found
         return [
             _score(task, model, predicate, place, training)
             for place, predicate in enumerate(task.query)

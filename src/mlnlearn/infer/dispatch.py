@@ -6,13 +6,13 @@ elimination; the rest is sampled, by MC-SAT where clauses are hard or nearly so,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from mlnlearn.errors import InputError
+from mlnlearn.errors import MlnError
 from mlnlearn.infer.answers import ComponentSummary
 from mlnlearn.infer.belief import belief_propagation
 from mlnlearn.infer.components import Components, Part
@@ -22,8 +22,7 @@ from mlnlearn.infer.exact import is_small, refuse_contradiction
 from mlnlearn.infer.network import Flags, Floats, Network
 from mlnlearn.infer.sampling.chains import SampleResult, run_chains
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
-
-Method = Literal["auto", "exact", "gibbs", "mcsat", "map", "bp"]
+from mlnlearn.registry import METHODS
 
 # Gibbs sampling is slow to cross clauses stronger than this; MC-SAT is not.
 _STRONG = 5.0
@@ -83,7 +82,7 @@ class Inference:
 
 def infer(
     found: Components,
-    method: Method = "auto",
+    method: str = "auto",
     *,
     wanted: Flags | None = None,
     sampling: Sampling | None = None,
@@ -120,8 +119,7 @@ def infer(
     >>> result.marginals.round(4).tolist(), result.components[0].method
     ([0.4286, 0.5714, 0.4286, 0.5714], 'enumeration')
     """
-    if method not in get_args(Method):
-        raise InputError(f"no such method {method!r}; there are: {', '.join(get_args(Method))}")
+    entry = METHODS[method]
     worker = _Worker(found, sampling or Sampling(), limit)
     if wanted is None:
         wanted = np.ones(len(found), np.bool_)
@@ -132,6 +130,8 @@ def infer(
             worker.best_world(wanted)
         case "gibbs" | "mcsat" | "bp":
             worker.together(wanted, method)
+        case _:
+            worker.by(wanted, method, entry.load())
     # sums of probabilities may leave [0, 1] by their rounding
     marginals = np.clip(worker.marginals, 0.0, 1.0)
     return Inference(marginals, worker.errors, tuple(worker.summaries(wanted)))
@@ -203,6 +203,22 @@ class _Worker:
         self.errors[part.values] = np.nan
         self.method[numbers] = method
         self.details.update((number, (result.converged, None, None)) for number in numbers)
+
+    def by(self, wanted: Flags, name: str, method: Callable[[Network, Sampling], Floats]) -> None:
+        """Answer all wanted components by a method of another package."""
+        if not wanted.any():
+            return
+        part = self.found.union(wanted)
+        marginals = np.asarray(method(part.network, self.sampling), np.float64)
+        if marginals.shape != part.network.forbidden.shape or not np.isfinite(marginals).all():
+            raise MlnError(
+                f"the method {name} must return {len(part.network.forbidden)} probabilities,"
+                f" not an array of shape {marginals.shape} with"
+                f" {np.count_nonzero(~np.isfinite(marginals))} that are no numbers"
+            )
+        self.marginals[part.values] = marginals
+        self.errors[part.values] = np.nan
+        self.method[wanted] = name
 
     def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
         result = self.sampling.run(part.network, method, int(part.variables[0]))

@@ -10,7 +10,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.answers import Answers, AnswerTable
 from mlnlearn.infer.components import components
-from mlnlearn.infer.dispatch import Inference, Method, Sampling, infer
+from mlnlearn.infer.dispatch import Inference, Sampling, infer
 from mlnlearn.infer.elimination import DEFAULT_LIMIT
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import GroundAtoms, Network
@@ -23,7 +23,7 @@ def query(
     database: Database,
     predicates: str | Collection[str],
     *,
-    method: Method = "auto",
+    method: str = "auto",
     open: Collection[str] = (),
     closed: Collection[str] = (),
     query_evidence: bool = False,
@@ -50,7 +50,8 @@ def query(
     method
         ``"auto"``: the best for each component. ``"exact"``: exact or an error. ``"gibbs"``,
         ``"mcsat"``: that sampler. ``"bp"``: loopy belief propagation. ``"map"``: a most probable
-        world, whose atoms get probability 1 or 0.
+        world, whose atoms get probability 1 or 0. Or the name of one that another package offers
+        (see ``docs/extending.md``).
     open, closed, query_evidence
         Which atoms are unknown; see `mlnlearn.infer.grounding.worlds.open_predicates`.
     include_evidence

@@ -9,6 +9,7 @@ from mlnlearn.data.load.sql import read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url
 from mlnlearn.errors import InputError, Location
+from mlnlearn.registry import READERS
 
 
 def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Table]:
@@ -18,7 +19,8 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     ----------
     source
         A folder of CSV or Parquet files, an SQLite or DuckDB file, or an address such as
-        ``postgresql://user@host/shop``.
+        ``postgresql://user@host/shop``; or what a reader of another package knows by its scheme or
+        the ending of its name.
     ddl
         For a folder, ``CREATE TABLE`` statements with the keys; by default its ``schema.sql``.
 
@@ -32,6 +34,10 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     ('true',)
     """
     text = str(source)
+    name = text.partition("://")[0].lower() if is_url(text) else Path(source).suffix[1:].lower()
+    if name in READERS and READERS[name].home != READERS["sqlite"].home:
+        found: list[Table] = READERS[name].load()(source)
+        return found
     if not is_url(text) and Path(source).is_dir():
         return read_folder(source, ddl)
     if ddl is not None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ class _JoinBayesLearner(Settings, ABC):
     max_parents
         The most parents learned for a node.
     """
+
+    tables: ClassVar[bool] = True
 
     links: bool = False
     weights: Literal["pseudo-likelihood", "log-probability"] = "pseudo-likelihood"
