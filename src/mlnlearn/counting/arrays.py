@@ -45,6 +45,27 @@ def common_keys(
     return ranks[: len(left[0])], ranks[len(left[0]) :]
 
 
+def sort_keys(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the order that sorts keys of 0 and more, equal ones by their place; and them sorted.
+
+    Sorting numbers is many times faster than sorting places by numbers, so that keys and places are
+    sorted together, in one number, where they fit.
+
+    Examples
+    --------
+    >>> order, ordered = sort_keys(np.array([3, 1, 3, 0]))
+    >>> order.tolist(), ordered.tolist()
+    ([3, 1, 0, 2], [0, 1, 3, 3])
+    """
+    bits = max(len(keys) - 1, 0).bit_length()
+    if not len(keys) or int(keys.max()).bit_length() + bits > 63 or int(keys.min()) < 0:
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
+    together = (keys.astype(np.int64) << bits) | np.arange(len(keys))
+    together.sort()
+    return together & ((1 << bits) - 1), together >> bits
+
+
 @njit(cache=True)
 def _add_into(sums, places, counts):  # type: ignore[no-untyped-def]
     """Add counts at places; tell whether no sum left 64 bits on the way."""
@@ -86,12 +107,31 @@ def group_sums(
         return unpack(found, sizes), sums[found]
     if bool((keys[1:] > keys[:-1]).all()):
         return [np.asarray(column, np.int32) for column in columns], counts
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    sums = np.zeros(int(new.sum()), np.int64)
-    add_at(sums, np.cumsum(new) - 1, counts[order])
-    return unpack(ordered[new], sizes), sums
+    order, ordered = sort_keys(keys)
+    first, sums, fits = _run_sums(ordered, order, counts)
+    if not fits:
+        raise overflow(float(np.abs(counts.astype(np.float64)).sum()))
+    return [np.asarray(column, np.int32)[first] for column in columns], sums
+
+
+@njit(cache=True)
+def _run_sums(ordered, order, counts):  # type: ignore[no-untyped-def]
+    """Add up counts of equal keys: the first row of each, its sum, and whether all fit 64 bits."""
+    runs = 1
+    for place in range(1, len(order)):
+        runs += ordered[place] != ordered[place - 1]
+    first, sums = np.empty(runs, np.int64), np.zeros(runs, np.int64)
+    run, fits = -1, True
+    for place in range(len(order)):
+        row = order[place]
+        if place == 0 or ordered[place] != ordered[place - 1]:
+            run += 1
+            first[run] = row
+        before, more = sums[run], counts[row]
+        if (more > 0 and before > _TOP - more) or (more < 0 and before < -_TOP - more):
+            fits = False
+        sums[run] = before + more
+    return first, sums, fits
 
 
 @njit(cache=True)
@@ -121,17 +161,36 @@ def overflow(value: float) -> CountOverflowError:
 
 
 class Index:
-    """Rows of a table by key, for lookups and joins."""
+    """Rows of a table by key, for lookups and joins.
 
-    def __init__(self, keys: Ints) -> None:
+    Parameters
+    ----------
+    keys
+        The rows' keys, 0 and more.
+    space
+        A number larger than any key that will be asked for, if it is known. Where it is not much
+        larger than the table, groups are found by their place, else by binary search.
+    """
+
+    def __init__(self, keys: Ints, space: int | None = None) -> None:
         in_order = len(keys) < 2 or bool((keys[1:] >= keys[:-1]).all())
-        self.order: Ints | None = None if in_order else np.argsort(keys, kind="stable")
-        self.keys = keys if self.order is None else keys[self.order]
+        self.order: Ints | None = None
+        if not in_order:
+            self.order, keys = sort_keys(keys)
+        self._starts: Ints | None = None
+        if space is not None and space <= max(4 * len(keys), 1 << 12):
+            self._starts = np.zeros(space + 1, np.int64)
+            np.cumsum(np.bincount(keys, minlength=space), out=self._starts[1:])
+        else:
+            self.keys = keys
 
     def ranges(self, wanted: Ints) -> tuple[Ints, Ints]:
         """Return, for each wanted key, where its rows start and how many there are."""
-        first = np.searchsorted(self.keys, wanted, side="left")
-        last = np.searchsorted(self.keys, wanted, side="right")
+        if self._starts is not None:
+            first, last = self._starts[wanted], self._starts[1:][wanted]
+        else:
+            first = np.searchsorted(self.keys, wanted, side="left")
+            last = np.searchsorted(self.keys, wanted, side="right")
         return first, last - first
 
     def rows(self, starts: Ints, lengths: Ints) -> Ints:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, times
+from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, sort_keys, times
 from mlnlearn.counting.kernels import find_groups, sum_by_example
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
@@ -127,8 +127,7 @@ class Bindings:
         keys = pack(columns, [int(column.max(initial=0)) + 1 for column in columns])
         if keys is None:
             return self
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
+        order, ordered = sort_keys(keys)
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
         if len(starts) == len(self):
             return self
@@ -165,8 +164,7 @@ class Bindings:
             rows = np.concatenate([rows[keep], extra])
             added = flip.columns[:, self.example[extra]]
             facts = np.concatenate([facts[:, chosen[keep]], added], axis=1)
-            chosen = np.argsort(rows, kind="stable")
-            rows = rows[chosen]
+            chosen, rows = sort_keys(rows)
         new = _new_places(pattern, self.variables)
         columns = np.empty((len(self.columns) + len(new), len(rows)), np.int32)
         for place, column in enumerate(self.columns):

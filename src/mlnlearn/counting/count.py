@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlnlearn.counting.arrays import AnyInts, Codes, Ints, common_keys, group_sums, overflow, times
+from mlnlearn.counting.arrays import (
+    AnyInts,
+    Codes,
+    Ints,
+    common_keys,
+    group_sums,
+    overflow,
+    sort_keys,
+    times,
+)
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom, prepare
 from mlnlearn.counting.query import CountTable, Engine, Query, count_table
 from mlnlearn.errors import InputError
@@ -170,7 +179,7 @@ def lookup(
     wanted, keys = common_keys(
         [database, *columns], [table.database, *table.columns], engine.stack.key_sizes(types)
     )
-    order = np.argsort(keys, kind="stable")
-    places = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    order, ordered = sort_keys(keys)
+    places = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
     rows = order[places]
     return np.where(keys[rows] == wanted, table.counts[rows], 0)

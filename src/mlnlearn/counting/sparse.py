@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -135,7 +136,8 @@ def join(
         [other.columns[name] for name in shared] or [np.zeros(len(other), np.int32)],
         [bounds[name] for name in shared] or [1],
     )
-    index = Index(index_keys)
+    space = math.prod(max(bounds[name], 1) for name in shared)
+    index = Index(index_keys, space)
     starts, lengths = index.ranges(keys)
     both = dict.fromkeys([*left.columns, *right.columns])
     names = [name for name in both if name in keep]

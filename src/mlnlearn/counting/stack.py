@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.arrays import Codes, Ints, pack, sort_keys
 from mlnlearn.counting.plan import Size
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
@@ -154,7 +154,7 @@ class Stack:
         elif len(keys) < 2 or bool((keys[1:] > keys[:-1]).all()):
             return Relation(numbers, columns)
         else:
-            order = np.argsort(keys)
+            order, _ = sort_keys(keys)
         return Relation(numbers[order], tuple(column[order] for column in columns))
 
     def key_sizes(self, types: Iterable[str]) -> list[int]:
