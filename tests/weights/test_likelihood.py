@@ -73,6 +73,54 @@ def test_violated_hard_rules_are_named():
         learn_likelihood(mln, [db])
 
 
+UNKNOWN = RULES + "Rain\n0.7 Rain => smokes(x)\n"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_unknown_atoms_are_summed_out(seed):
+    mln = MLN.parse(UNKNOWN)
+    rng = np.random.default_rng(seed)
+    people = ["Anna", "Bob"]
+    worlds = Worlds(mln.schema, {"person": people})
+    probability = worlds.log_z([rule.formula for rule in mln.soft], mln.weights)[2]
+    state = rng.choice(["true", "false", "unknown"], len(worlds.atoms))
+    state[worlds.atoms["Rain", ()]] = "unknown"
+    tables = {"true": {}, "false": {}, "unknown": {}}
+    for (name, names), column in worlds.atoms.items():
+        tables[state[column]].setdefault(name, []).append(names)
+    known = state != "unknown"
+    agree = (worlds.truth == (state == "true"))[:, known].all(axis=1)
+    expected = np.log(probability[agree].sum())
+    listed = Database.from_facts(
+        mln.schema, tables["true"], unknown=tables["unknown"], domains={"person": people}
+    )
+    opened = Database.from_facts(
+        mln.schema,
+        tables["true"],
+        false=tables["false"],
+        open=[predicate.name for predicate in mln.schema.predicates],
+        domains={"person": people},
+    )
+    assert log_likelihood(mln, listed) == pytest.approx(expected, abs=1e-9)
+    assert log_likelihood(mln, opened) == pytest.approx(expected, abs=1e-9)
+
+
+def test_unknown_values_of_a_block_and_of_a_predicate_in_no_rule():
+    mln = MLN.parse("step = {S0, S1, S2}\nphase(person,step!)\nq(person)\n0.8 phase(x,S1)")
+    unknown = {"phase": [("Anna", "S0"), ("Anna", "S1")], "q": [("Anna",)]}
+    db = Database.from_facts(mln.schema, {}, unknown=unknown)
+    expected = np.log(1.0 + np.exp(0.8)) - np.log(2.0 + np.exp(0.8))
+    assert log_likelihood(mln, db) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("unknown", [{"smokes": [("Anna",)]}, {"Rain": [()]}])
+def test_weights_are_not_learned_from_unknown_atoms(unknown):
+    mln = MLN.parse(UNKNOWN)
+    db = Database.from_facts(mln.schema, {}, unknown=unknown, domains={"person": ["Anna"]})
+    with pytest.raises(InputError, match="unknown atoms"):
+        learn_likelihood(mln, [db])
+
+
 def folds(name):
     return benchmark(name, schema="schema_nosame.mln" if name == "webkb" else "schema.mln")
 

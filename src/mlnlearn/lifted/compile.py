@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
-from mlnlearn.lifted.plan import NotLiftable, Plan
+from mlnlearn.lifted.plan import Budget, NotLiftable, Plan
 from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Block, Known, Shatterer
 from mlnlearn.lifted.sizes import ONE
@@ -70,6 +70,7 @@ def compile_formulas(
     constants: Iterable[tuple[str, str]] = (),
     sizes: Mapping[str, int] | None = None,
     max_axes: int | None = None,
+    budget: Budget | None = None,
 ) -> LiftedModel:
     """Compile formulas over whole types.
 
@@ -88,6 +89,8 @@ def compile_formulas(
         Typical domain sizes, to choose between plans.
     max_axes
         Most nested counting sums.
+    budget
+        How much work may be spent in search of a plan.
 
     Raises
     ------
@@ -106,7 +109,9 @@ def compile_formulas(
     """
     declared = tuple(predicates)
     blocks = blocks_of(declared, [*soft, *hard], constants)
-    return compile_blocks(declared, soft, hard, blocks, sizes=sizes, max_axes=max_axes)
+    return compile_blocks(
+        declared, soft, hard, blocks, sizes=sizes, max_axes=max_axes, budget=budget
+    )
 
 
 def compile_blocks(
@@ -118,30 +123,34 @@ def compile_blocks(
     known: Mapping[Known, bool] | None = None,
     sizes: Mapping[str, int] | None = None,
     max_axes: int | None = None,
+    budget: Budget | None = None,
 ) -> LiftedModel:
     """Compile formulas over given blocks, some families of atoms being known."""
-    work = Shatterer(blocks, known)
-    for predicate in predicates:
-        work.declare(predicate)
-    for number, formula in enumerate(soft):
-        work.soft(formula, {number: ONE})
-    for formula in hard:
-        work.hard(formula)
+    allowed = budget or Budget()
     hints = {n: float(sizes[b.kind]) for n, b in enumerate(blocks) if sizes and b.kind in sizes}
     try:
-        plan = compile_plan(work.finish(), sizes=hints, max_axes=max_axes)
+        work = Shatterer(blocks, known, allowed)
+        for predicate in predicates:
+            work.declare(predicate)
+        for number, formula in enumerate(soft):
+            work.soft(formula, {number: ONE})
+        for formula in hard:
+            work.hard(formula)
+        plan = compile_plan(work.finish(), sizes=hints, max_axes=max_axes, budget=allowed)
     except NotLiftable as problem:
         raise _named(problem, soft, hard) from None
     return LiftedModel(plan, blocks, len(soft))
 
 
 def _named(problem: NotLiftable, soft: Sequence[Formula], hard: Sequence[Formula]) -> NotLiftable:
-    """Say which formulas stop lifted inference."""
-    texts = [str(soft[number]) for number in sorted(problem.rules)] + [f"{f}." for f in hard]
-    return NotLiftable(
-        f"{problem.message} to: {'; '.join(texts)}",
+    """Say which formulas stop lifted inference, where it is known."""
+    numbers = sorted(problem.rules)
+    texts = [str(soft[number]) for number in numbers] + [f"{f}." for f in hard if numbers]
+    return type(problem)(
+        ": ".join([problem.message, *(["; ".join(texts)] if texts else [])]),
         problem.rules,
-        hint="formulas with at most two variables can always be lifted; or use another method",
+        hint=problem.hint
+        or "formulas with at most two variables can always be lifted; or use another method",
     )
 
 

@@ -14,6 +14,9 @@ from mlnlearn.errors import MlnError
 from mlnlearn.lifted.sizes import SizePolynomial, plus, times
 from mlnlearn.lifted.theory import Linear
 
+DEFAULT_STEPS = 30_000
+"""Most steps of a search for a plan: some seconds of work."""
+
 
 class NotLiftable(MlnError):  # noqa: N818 - the name the literature uses
     """No rule of lifted inference applies, or the plan would cost too much.
@@ -27,6 +30,37 @@ class NotLiftable(MlnError):  # noqa: N818 - the name the literature uses
     def __init__(self, message: str, rules: Iterable[int] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.rules = frozenset(rules)
+
+
+class SearchTooLongError(NotLiftable):
+    """The search for a plan takes more work than it is allowed."""
+
+
+class Budget:
+    """How much work the search for a plan may take, in steps rather than seconds.
+
+    One step is about one product of atoms rewritten, so that the same formulas are refused on any
+    machine.
+
+    Examples
+    --------
+    >>> budget = Budget(2)
+    >>> budget.spend(2)
+    >>> budget.spend(1)
+    Traceback (most recent call last):
+        ...
+    mlnlearn.lifted.plan.SearchTooLongError: the search for a plan exceeds 2 steps
+    """
+
+    def __init__(self, steps: int = DEFAULT_STEPS) -> None:
+        self.steps = steps
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Take note of work about to be done; refuse what exceeds the budget."""
+        self.left -= steps
+        if self.left < 0:
+            raise SearchTooLongError(f"the search for a plan exceeds {self.steps:,} steps")
 
 
 @dataclass(frozen=True, slots=True)

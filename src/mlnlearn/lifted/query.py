@@ -14,8 +14,9 @@ from mlnlearn.errors import InputError
 from mlnlearn.infer.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.lifted.circuit import bind
-from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
-from mlnlearn.lifted.plan import NotLiftable
+from mlnlearn.lifted.compile import constants_of, exactly_one
+from mlnlearn.lifted.partition import partitions
+from mlnlearn.lifted.plan import Budget, NotLiftable
 from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Block, Known, Place, Shatterer
 from mlnlearn.lifted.sizes import ONE
@@ -30,6 +31,8 @@ _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
 def log_partition(mln: MLN, domains: Database | Mapping[str, int]) -> float:
     """Return the exact log partition function of a network with weights.
+
+    It is computed without grounding; what cannot be lifted is grounded where it is small.
 
     Parameters
     ----------
@@ -70,16 +73,8 @@ def _evaluated(mln: MLN, domains: Database | Mapping[str, int]) -> tuple[float, 
     full = mln
     if isinstance(domains, Database):
         full = mln.expanded({kind: names.names for kind, names in domains.domains.items()})
-    formulas = [rule.formula for rule in full.soft]
-    hard = [*(rule.formula for rule in full.hard), *exactly_one(full.schema)]
-    named = {pair for formula in (*formulas, *hard) for pair in constants_of(formula)}
-    if isinstance(domains, Database):
-        sizes = {kind: domains.size(kind) for kind in full.schema.types}
-        named = {(kind, name) for kind, name in named if name in domains.domains[kind]}
-    else:
-        sizes = dict(domains)
-    model = compile_formulas(full.schema.predicates, formulas, hard, constants=named, sizes=sizes)
-    values, gradient = model.bind([sizes]).evaluate(full.weights)
+    (partition,) = partitions(full, [domains])
+    values, gradient = partition.evaluate(full.weights)
     return float(values[0]), gradient
 
 
@@ -132,7 +127,8 @@ def lifted_query(
     full = mln.expanded({kind: known.names for kind, known in database.domains.items()})
     opened = open_predicates(database, names, open=open, closed=closed)
     division = _divide(full, database, opened)
-    work = Shatterer(division.blocks, division.known)
+    budget = Budget()
+    work = Shatterer(division.blocks, division.known, budget)
     for predicate in full.schema.predicates:
         work.declare(predicate)
     formulas = [rule.formula for rule in full.soft]
@@ -148,7 +144,8 @@ def lifted_query(
                 weight = len(formulas) + len(asked)
                 work.theory.add_soft([work.item(predicate, places)], {weight: ONE}, ONE)
                 asked.append((predicate, places))
-    plan = compile_plan(work.finish(), sizes=dict(enumerate(division.sizes.tolist())))
+    sizes = dict(enumerate(division.sizes.tolist()))
+    plan = compile_plan(work.finish(), sizes=sizes, budget=budget)
     circuit = bind(plan, division.sizes[:, None], len(formulas) + len(asked))
     values, expected = circuit.evaluate(np.append(full.weights, np.zeros(len(asked))))
     if values[0] == -np.inf:

@@ -8,7 +8,16 @@ from fractions import Fraction
 from math import prod
 
 from mlnlearn.lifted.normal import NormalForm, normal_form
-from mlnlearn.lifted.plan import Branch, Call, Node, NotLiftable, Plan, added
+from mlnlearn.lifted.plan import (
+    Branch,
+    Budget,
+    Call,
+    Node,
+    NotLiftable,
+    Plan,
+    SearchTooLongError,
+    added,
+)
 from mlnlearn.lifted.rules import countable, ground_atom, separator
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, shifted, symbols_of, times
 from mlnlearn.lifted.theory import (
@@ -42,6 +51,7 @@ def compile_plan(
     *,
     sizes: Mapping[int, float] | None = None,
     max_axes: int | None = None,
+    budget: Budget | None = None,
 ) -> Plan:
     """Compile a theory whose blocks' sizes are the symbols 0, 1, ….
 
@@ -53,6 +63,8 @@ def compile_plan(
         Typical sizes by symbol, to choose between plans; the plan holds for all sizes.
     max_axes
         Most nested counting sums; cost grows with the domain size to this power.
+    budget
+        How much work the search may take.
 
     Raises
     ------
@@ -71,25 +83,29 @@ def compile_plan(
     count = 1 + max(symbols_of(theory.blocks.values()), default=-1)
     scope = tuple(_Range(hints.get(number, _TYPICAL), False) for number in range(count))
     most = _MOST_AXES if max_axes is None else max_axes
+    allowed = budget or Budget()
+    weights = {w for linear in theory.soft.values() for w in linear if w >= 0}
     limits = [*range(1, min(most, _COMPARED_AXES) + 1)]
     if most > _COMPARED_AXES:
         limits.append(most)
     for limit in limits or [0]:
-        search = _Search(limit)
+        search = _Search(limit, allowed)
         try:
             root = search.theory(theory, scope)
         except _OutOfAxesError:
             continue
+        except SearchTooLongError as problem:
+            raise SearchTooLongError(problem.message, weights) from None
         return _pruned(search.nodes, root, search.axes)
-    weights = {w for linear in theory.soft.values() for w in linear if w >= 0}
     raise NotLiftable(f"every plan needs more than {most} nested sums", weights)
 
 
 class _Search:
     """One attempt, with a limit of nested sums."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, budget: Budget) -> None:
         self.limit = limit
+        self.budget = budget
         self.axes = 0
         self.nodes: list[Node] = []
         self.degrees: list[int] = []
@@ -99,6 +115,7 @@ class _Search:
 
     def theory(self, theory: Theory, scope: Sequence[_Range]) -> Branch:
         """Compile a theory in a scope of symbols: constants, and its components one by one."""
+        self.budget.spend(theory.work)
         parts = [Branch(theory.constants())]
         parts += [self.component(part, scope) for part in components(theory)]
         return added(parts)
@@ -126,6 +143,8 @@ class _Search:
         if key not in self.known:
             try:
                 node = self.node(form, inner)
+            except SearchTooLongError:
+                raise
             except (NotLiftable, _OutOfAxesError) as problem:
                 self.failed[key] = problem
                 raise
@@ -158,6 +177,8 @@ class _Search:
             inner = (*scope, _Range(_range_of(size, scope).size + 1.0, True))
             try:
                 branch = self.theory(counted(theory, family, len(scope)), inner)
+            except SearchTooLongError:
+                raise
             except (NotLiftable, _OutOfAxesError) as error:
                 problem = (
                     error if problem is None or isinstance(error, _OutOfAxesError) else problem

@@ -13,10 +13,10 @@ from itertools import product
 from typing import TypeAlias
 
 from mlnlearn.errors import InputError
-from mlnlearn.lifted.plan import NotLiftable
+from mlnlearn.lifted.plan import Budget, NotLiftable
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, symbol, times
 from mlnlearn.lifted.skolem import Skolemiser
-from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of
+from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of, steps_of
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import (
     Formula,
@@ -58,9 +58,17 @@ class Shatterer:
         All blocks. The symbol of a block's size is its number.
     known
         Evidence: families that are true or false throughout.
+    budget
+        How much work the formulas may take.
     """
 
-    def __init__(self, blocks: Sequence[Block], known: Mapping[Known, bool] | None = None) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        known: Mapping[Known, bool] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.budget = budget or Budget()
         self.blocks = blocks
         self.known = known or {}
         self.by_type: dict[str, list[int]] = {}
@@ -86,6 +94,7 @@ class Shatterer:
         plain = self._plain(formula)
         terms = polynomial(plain)
         for binding in self._bindings(plain):
+            self.budget.spend(len(terms) * steps_of(len(set(binding.values()))))
             for atoms, value in terms.items():
                 placed = self._placed(atoms, binding)
                 if placed is not None:
@@ -97,6 +106,7 @@ class Shatterer:
         plain = self._plain(formula)
         for clause in clauses_of(plain):
             for binding in self._bindings(plain):
+                self.budget.spend(steps_of(len(set(binding.values()))))
                 items: list[Item] = []
                 for literal in clause:
                     truth = self._truth(literal.atom, binding)
@@ -151,7 +161,9 @@ class Shatterer:
     def placements(self, types: Sequence[str]) -> Iterator[tuple[Place, ...]]:
         """Yield every way to put arguments into blocks, equal or distinct within each."""
         for choice in product(*(self.by_type.get(kind, ()) for kind in types)):
-            yield from _distinguished(choice, [self._is_open(block) for block in choice])
+            for places in _distinguished(choice, [self._is_open(block) for block in choice]):
+                self.budget.spend(1)
+                yield places
 
     def _bindings(self, formula: Formula) -> Iterator[dict[Variable, Place]]:
         variables, kinds = free_variables(formula), variable_types(formula)

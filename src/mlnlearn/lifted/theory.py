@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import permutations, product
+from math import factorial
 from typing import TypeAlias
 
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, negated, plus, shifted, symbol, times
@@ -79,6 +80,12 @@ class Theory:
         self.soft = {items: linear for items, linear in self.soft.items() if linear}
         return self
 
+    @property
+    def work(self) -> int:
+        """What one rewriting of the theory takes, in steps of a plan search's budget."""
+        products = (len(dict.fromkeys(v for _, vs in p for v in vs)) for p in self.products())
+        return 1 + len(self.families) + sum(map(steps_of, products))
+
     def constants(self) -> dict[int, SizePolynomial]:
         """Return what does not depend on any atom."""
         violated = self.hard.get((), ())
@@ -100,6 +107,11 @@ class Theory:
             for family, variables in atoms
             for variable, block in zip(variables, self.families[family], strict=True)
         }
+
+
+def steps_of(variables: int) -> int:
+    """Return the work of one product: all orders of its variables are tried for a normal form."""
+    return max(1, factorial(variables) // 24)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -20,8 +20,10 @@ from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.lifted.circuit import Circuit
-from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
+from mlnlearn.infer.exact import exact
+from mlnlearn.infer.grounding.ground import ground
+from mlnlearn.lifted.compile import exactly_one
+from mlnlearn.lifted.partition import Partition, partitions, under_schema
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula
@@ -40,11 +42,11 @@ class LogLikelihood:
     counts
         True groundings of each soft rule, summed over databases.
     circuits
-        log Z, one circuit for databases with the same named constants.
+        log Z, one circuit for databases with the same named constants; see `partitions`.
     """
 
     counts: Floats
-    circuits: tuple[Circuit, ...]
+    circuits: tuple[Partition, ...]
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient."""
@@ -57,8 +59,12 @@ class LogLikelihood:
         return value, gradient
 
 
-def likelihood_of(mln: MLN, engine: Engine, *, max_axes: int | None = None) -> LogLikelihood:
-    """Compile a network's formulas for the databases of an engine.
+def likelihood_of(
+    mln: MLN, engine: Engine, *, max_axes: int | None = None, grounding: bool = True
+) -> LogLikelihood:
+    """Compile a network's formulas for the databases of an engine, which must be complete.
+
+    What cannot be lifted is grounded where it is small, unless `grounding` is False.
 
     Examples
     --------
@@ -69,31 +75,12 @@ def likelihood_of(mln: MLN, engine: Engine, *, max_axes: int | None = None) -> L
     >>> print(f"{value:.4f}", gradient)
     -2.7726 [-1.]
     """
-    soft = tuple(rule.formula for rule in mln.soft)
-    hard = (*(rule.formula for rule in mln.hard), *exactly_one(mln.schema))
-    _refuse_violations(engine, hard)
-    counts = np.array([sum(true_groundings(engine, formula)) for formula in soft], np.float64)
-    stack = engine.stack
-    named = {pair for formula in (*soft, *hard) for pair in constants_of(formula)}
-    groups: dict[frozenset[tuple[str, str]], list[int]] = {}
-    for number in range(len(stack)):
-        present = frozenset(pair for pair in named if _has(stack, number, *pair))
-        groups.setdefault(present, []).append(number)
-    sizes = domain_sizes(stack)
-    circuits = []
-    for present, members in groups.items():
-        own = [sizes[number] for number in members]
-        largest = {kind: max(known[kind] for known in own) for kind in own[0]}
-        model = compile_formulas(
-            mln.schema.predicates,
-            soft,
-            hard,
-            constants=present,
-            sizes=largest,
-            max_axes=max_axes,
-        )
-        circuits.append(model.bind(own))
-    return LogLikelihood(counts, tuple(circuits))
+    databases = engine.stack.databases
+    _refuse_unknown(databases)
+    _refuse_violations(engine, (*(rule.formula for rule in mln.hard), *exactly_one(mln.schema)))
+    counts = [sum(true_groundings(engine, rule.formula)) for rule in mln.soft]
+    circuits = partitions(mln, databases, max_axes=max_axes, grounding=grounding)
+    return LogLikelihood(np.array(counts, np.float64), circuits)
 
 
 def liftable_part(mln: MLN, data: Sequence[Database] | Engine, *, max_axes: int | None = 2) -> MLN:
@@ -130,7 +117,7 @@ def liftable_part(mln: MLN, data: Sequence[Database] | Engine, *, max_axes: int 
     for rule in sorted(mln.soft, key=lambda rule: not isinstance(rule.formula, Atom)):
         more = replace(kept, rules=(*kept.rules, rule))
         try:
-            likelihood_of(more, engine, max_axes=max_axes)
+            likelihood_of(more, engine, max_axes=max_axes, grounding=False)
         except (NotLiftable, MemoryLimitError):
             continue
         kept = more
@@ -145,8 +132,14 @@ def domain_sizes(stack: Stack) -> list[dict[str, int]]:
     ]
 
 
-def _has(stack: Stack, number: int, kind: str, name: str) -> bool:
-    return name in stack.databases[number].domains[kind]
+def _refuse_unknown(databases: Sequence[Database]) -> None:
+    for database in databases:
+        if database.has_unknown:
+            raise InputError(
+                f"{database.name or 'a database'} has unknown atoms, so that its likelihood is a "
+                "sum over worlds, with several maxima in the weights",
+                hint="learn with EM (learn_em), or take them as false with Database.closed()",
+            )
 
 
 def _refuse_violations(engine: Engine, hard: Sequence[Formula]) -> None:
@@ -176,7 +169,8 @@ def learn_likelihood(
     mln
         The rules; weights they have are starting values, locked ones stay.
     data
-        Databases, each with its own constants, or an engine that holds them.
+        Databases, each with its own constants, or an engine that holds them; unknown atoms are
+        refused.
     sigma
         Standard deviation of the Gaussian prior around zero.
     l1
@@ -191,7 +185,7 @@ def learn_likelihood(
     Raises
     ------
     NotLiftable
-        Where the formulas cannot be lifted; names those that stop it.
+        Where the formulas cannot be lifted and are too many to ground; names those that stop it.
 
     Examples
     --------
@@ -215,7 +209,16 @@ def learn_likelihood(
 def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None) -> float:
     """Return the exact log-likelihood of a database under a network with weights.
 
-    All atoms of the network's predicates count, also those of predicates in no rule.
+    All atoms of the network's predicates count, also those of predicates in no rule. Unknown atoms
+    are summed out: the answer is the probability of what is known, log Z of the worlds that agree
+    with it less log Z of all.
+
+    Raises
+    ------
+    NotLiftable
+        Where log Z can neither be lifted nor grounded.
+    TooHardError
+        Where the unknown atoms depend on each other so much that they cannot be summed out.
 
     Examples
     --------
@@ -224,6 +227,16 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
     >>> print(f"{log_likelihood(mln, db):.4f}")  # two fair coins
     -1.3863
     """
-    engine = MemoryEngine([database])
     full = mln.expanded(constants_by_type([database]))
-    return likelihood_of(full, engine, max_axes=max_axes)(full.weights)[0]
+    if not database.has_unknown:
+        return likelihood_of(full, MemoryEngine([database]), max_axes=max_axes)(full.weights)[0]
+    (circuit,) = partitions(full, [database], max_axes=max_axes)
+    return _log_weight(full, database) - float(circuit.evaluate(full.weights)[0][0])
+
+
+def _log_weight(mln: MLN, database: Database) -> float:
+    """Return the logarithm of the summed weight of all worlds that agree with a database."""
+    own = under_schema(database, mln.schema)
+    names = [predicate.name for predicate in mln.schema.predicates]
+    closed = [name for name in names if name not in own.open]
+    return exact(ground(mln, own, names, open=sorted(own.open), closed=closed)).log_z
