@@ -17,9 +17,10 @@ from mlnlearn.cli.show import console, print_json
 def loglik(
     model: ModelOption, db: DatabasesOption, more: MoreArgument = None, json: JsonOption = False
 ) -> None:
-    """Give the exact log-likelihood of a database under a model, without grounding.
+    """Give the exact log-likelihood of a database under a model.
 
-    All atoms of all predicates count. A model that cannot be lifted is refused.
+    All atoms of all predicates count; unknown ones are summed out. A model that cannot be lifted is
+    grounded where that is small, and else refused.
     """
     from mlnlearn.lifted.query import log_partition  # noqa: PLC0415 - loads the compiler
     from mlnlearn.weights.likelihood import log_likelihood  # noqa: PLC0415
