@@ -32,7 +32,7 @@ constant_names = st.one_of(
 
 @st.composite
 def schemas(draw):
-    """Draw a schema with closed types, ``!`` marks and functions."""
+    """Draw a schema with closed and listed types, ``!`` marks and functions."""
     predicates, functional = [], {}
     for name in draw(st.lists(st.sampled_from(PREDICATES), min_size=1, max_size=5, unique=True)):
         kinds = tuple(draw(st.lists(st.sampled_from(TYPES), max_size=3)))
@@ -44,7 +44,12 @@ def schemas(draw):
             functional[name] = tuple(sorted(marked))
     closed = draw(st.lists(st.sampled_from(TYPES), max_size=2, unique=True))
     names = st.lists(constant_names, max_size=4, unique=True)
-    return Schema(tuple(predicates), {kind: tuple(draw(names)) for kind in closed}, functional)
+    declared = {kind: tuple(draw(names)) for kind in closed}
+    listed = {}
+    if draw(st.booleans()):
+        some = st.lists(constant_names, min_size=1, max_size=4, unique=True)
+        listed = {kind: tuple(draw(some)) for kind in TYPES[:1] if kind not in closed}
+    return Schema(tuple(predicates), declared, functional, listed)
 
 
 class _Drawer:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mlnlearn.lifted.query import lifted_query, log_partition
     from mlnlearn.logic.schema import Schema
     from mlnlearn.model.boosted.model import BoostedModel
+    from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
     from mlnlearn.registry import LEARNERS, METHODS, READERS
     from mlnlearn.run import Fitted, Notes, OutOfTimeError, Progress, Run
@@ -141,6 +142,7 @@ _HOMES = {
     ),
     "mlnlearn.logic.schema": ("Schema",),
     "mlnlearn.model.boosted.model": ("BoostedModel",),
+    "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
     "mlnlearn.registry": (
         "LEARNERS",
@@ -270,6 +272,7 @@ __all__ = [
     "synthetic",
     "triples_from_csv",
     "true_groundings",
+    "with_constants_of",
     "write_db",
     "write_mln",
 ]

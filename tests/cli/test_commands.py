@@ -225,7 +225,15 @@ def test_a_constant_that_no_database_has_is_warned_of(folder, program):
     code, out, err = program("count", "smokes(Zed)", "first.db", "--schema", "people.mln", "--json")
     assert code == 0
     assert json.loads(out)["total"] == 0
-    assert err == "warning: no database has a person Zed\n"
+    assert err.startswith("warning: the rules name constants of type 'person' that first.db")
+
+
+def test_a_constant_of_the_formula_is_counted_with_its_type(folder, program):
+    code, out, _ = program(
+        "count", "!smokes(x) v smokes(Zed)", "first.db", "--schema", "people.mln", "--json"
+    )
+    assert code == 0
+    assert json.loads(out) == {"total": 2, "groundings": 3, "by": []}  # Bob and Zed of three
 
 
 def test_databases_of_different_schemas_cannot_be_counted_together(folder, program):

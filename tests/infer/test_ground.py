@@ -26,8 +26,11 @@ from mlnlearn.logic.formulas import (
     variable_types,
 )
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 from reference import brute_worlds, network_world, true_count
+
+pytestmark = pytest.mark.filterwarnings("ignore:the rules name constants")
 
 SCHEMA = Schema.of(
     "rain", "smokes(person)", "friends(person,person)", "phase(person,step!)", "hard(step)"
@@ -166,6 +169,7 @@ def test_counts_of_random_models_in_every_world(block):
     while done < 40:
         database, options = random_database(rng), random_options(rng)
         mln = MLN(SCHEMA, tuple(random_rule(rng) for _ in range(rng.integers(1, 4))))
+        (database,) = with_constants_of(mln, [database])
         if 2 <= number_of_worlds(database, mln, options) < MOST_WORLDS:
             check_against_brute_force(mln, database, options, mln.rules)
             done += 1
@@ -178,6 +182,7 @@ def test_hard_rules_exclude_exactly_the_worlds_that_violate_them(block):
     while done < 40:
         database, options = random_database(rng), random_options(rng)
         mln = MLN(SCHEMA, tuple(random_rule(rng, hard=0.7) for _ in range(rng.integers(1, 4))))
+        (database,) = with_constants_of(mln, [database])
         if not 2 <= number_of_worlds(database, mln, options) < MOST_WORLDS:
             continue
         soft = [rule for rule in mln.rules if not rule.hard]
@@ -207,6 +212,7 @@ def test_rules_per_constant_and_both_signs():
         if isinstance(formula, Forall):
             continue
         mln = MLN(SCHEMA, (Rule(formula, 0.7, per_constant=tuple(free)), random_rule(rng)))
+        (database,) = with_constants_of(mln, [database])
         if not 2 <= number_of_worlds(database, mln, options) < MOST_WORLDS:
             continue
         domains = {kind: vocabulary.names for kind, vocabulary in database.domains.items()}

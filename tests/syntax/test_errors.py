@@ -538,12 +538,19 @@ a.mln:7:14: 'x' reads as a variable, a constant is expected
                ^
   hint: write "x" in quotes or start it in upper case
 =====
-num = {1,...}
+num = {1,... 5}
 -----
 1 problem found
-a.mln:7:13: expected ',', found '}'
-  num = {1,...}
-              ^
+a.mln:7:14: expected ',', found '5'
+  num = {1,... 5}
+               ^
+=====
+num = {...}
+-----
+1 problem found
+a.mln:7:8: expected a constant, found '...'
+  num = {...}
+         ^
 =====
 num = {...,5}
 -----

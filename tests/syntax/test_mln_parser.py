@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.atoms import Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import And, Implies, Not, Or
@@ -51,6 +52,31 @@ def printed(text):
 )
 def test_types_with_constants(text, kind, constants):
     assert parse_mln(text).schema.declared == {kind: constants}
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "listed"),
+    [
+        ("num = {1, 2, ...}", {}, {"num": ("1", "2")}),
+        ("num = {1,...,3,...}", {}, {"num": ("1", "2", "3")}),
+        ("num = {1}\nnum = {2, ...}", {}, {"num": ("1", "2")}),
+        ("num = {1, ...}\nnum = {2}", {}, {"num": ("1", "2")}),
+        ("num = {1, ...}\nperson = {Anna}", {"person": ("Anna",)}, {"num": ("1",)}),
+    ],
+)
+def test_a_type_that_ends_in_dots_is_open(text, declared, listed):
+    schema = parse_mln(text).schema
+    assert (schema.declared, schema.listed) == (declared, listed)
+    assert parse_mln(str(schema)).schema == schema
+
+
+def test_a_listed_type_takes_constants_of_rules_and_data():
+    file = parse_mln("num = {1, 2, ...}\nodd(num)\nodd(7).")
+    assert Database.from_facts(file.schema, {"odd": [("9",)]}).domains["num"].names == (
+        "1",
+        "2",
+        "9",
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import FilesArgument, JsonOption, MappingOption, SchemaOption
-from mlnlearn.cli.show import complain, console, heading, print_json, print_table, share
+from mlnlearn.cli.show import console, heading, print_json, print_table, share
 from mlnlearn.cli.sources import load
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Constant, Variable
+from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import (
     EitherSign,
     Formula,
-    atoms_of,
+    Rule,
     children,
     free_variables,
     variable_types,
@@ -44,9 +44,9 @@ def count(
     databases = load(files, schema, mapping).databases
     parsed = ml.parse_formula(formula, databases[0].schema, "formula").formula
     _refuse_either_sign(parsed)
-    engine = ml.MemoryEngine(databases)
+    rule = ml.MLN(databases[0].schema, (Rule(parsed),))
+    engine = ml.MemoryEngine(ml.with_constants_of(rule, databases))
     groups = _variables(by, parsed)
-    _warn_of_strangers(engine, parsed)
     total = sum(ml.true_groundings(engine, parsed))
     possible = sum(ml.groundings(engine, parsed))
     rows = _rows(engine, parsed, groups) if groups else []
@@ -75,18 +75,6 @@ def _refuse_either_sign(formula: Formula) -> None:
         )
     for part in children(formula):
         _refuse_either_sign(part)
-
-
-def _warn_of_strangers(engine: ml.MemoryEngine, formula: Formula) -> None:
-    """Warn of constants that no database has: more likely misspelt than meant."""
-    found = {
-        (str(term), kind): None
-        for atom in atoms_of(formula)
-        for term, kind in zip(atom.terms, atom.predicate.types, strict=True)
-        if isinstance(term, Constant) and engine.stack.code(kind, term.name) < 0
-    }
-    for name, kind in found:
-        complain("warning", f"no database has a {kind} {name}")
 
 
 def _variables(by: str, formula: Formula) -> tuple[Variable, ...]:

@@ -48,6 +48,7 @@ def _shown_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         shown = warnings.showwarning
+        said: set[str] = set()
 
         def show(
             message: Warning | str,
@@ -58,7 +59,9 @@ def _shown_warnings() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if issubclass(category, DataWarning):
-                complain("warning", str(message))
+                if str(message) not in said:
+                    complain("warning", str(message))
+                said.add(str(message))
             else:
                 shown(message, category, filename, lineno, file, line)
 

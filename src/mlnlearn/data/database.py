@@ -168,8 +168,17 @@ class Database:
         >>> Database.from_facts(schema, {}, unknown={"Rain": [()]}).has_unknown
         True
         """
+        return bool(self.incomplete)
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Predicates with unknown atoms, be they listed or the unlisted ones of open predicates."""
         # an array of atoms without arguments has the shape (0, n): its size is 0, its length too
-        return bool(self.open) or any(codes.shape[1] for codes in self.unknown.values())
+        return tuple(
+            predicate.name
+            for predicate in self.schema.predicates
+            if predicate.name in self.open or self.unknown_facts(predicate.name).shape[1]
+        )
 
     def rows(self, name: str) -> Iterator[tuple[str, ...]]:
         """Yield the true facts of a predicate as tuples of constant names."""
@@ -197,6 +206,28 @@ class Database:
             frozenset(name for name in self.open if name in schema),
             self.name,
         )
+
+    def extended(self, constants: Mapping[str, Iterable[str]]) -> Database:
+        """Return the database with domains that hold the given constants, too.
+
+        New constants come after the others, so that all codes stay as they are; a database that
+        has them all is returned as it is.
+        """
+        larger = {}
+        for kind, names in constants.items():
+            known = self.domains[kind]
+            new = [name for name in dict.fromkeys(names) if name not in known]
+            allowed = self.schema.declared.get(kind, new)
+            foreign = [str(Constant(name)) for name in new if name not in allowed]
+            if foreign:
+                raise InputError(
+                    f"{', '.join(foreign)}: not in the closed type {kind!r} of "
+                    f"{self.name or 'the database'}",
+                    hint="add it where the type is declared, or correct its spelling",
+                )
+            if new:
+                larger[kind] = Vocabulary([*known, *new])
+        return replace(self, domains={**self.domains, **larger}) if larger else self
 
     def closed(self) -> Database:
         """Return the database with every unknown atom taken as false."""
@@ -269,8 +300,8 @@ class _Coder:
         self.schema = schema
         self.problems: list[InputError] = []
         self.codes: dict[str, dict[str, int]] = {kind: {} for kind in schema.types}
-        for kind, declared in schema.declared.items():
-            self.codes[kind] = {name: code for code, name in enumerate(dict.fromkeys(declared))}
+        for kind, constants in schema.constants.items():
+            self.codes[kind] = {name: code for code, name in enumerate(dict.fromkeys(constants))}
         for kind, names in domains.items():
             if kind not in self.codes:
                 self.problems.append(InputError(f"no such type {kind!r}"))

@@ -141,12 +141,14 @@ def _mentions(database: Database) -> Iterator[tuple[Predicate, Columns]]:
 
 
 def _unmentioned(database: Database) -> dict[str, Keys]:
-    """Return, of each type without declared constants, those that no listed atom has."""
+    """Return, of each type that is not closed, those that no listed atom and no schema has."""
     seen = {
         kind: np.zeros(database.size(kind), np.bool_)
         for kind in database.schema.types
         if kind not in database.schema.declared
     }
+    for kind, names in database.schema.listed.items():
+        seen[kind][[database.domains[kind].code(name) for name in names]] = True
     for predicate in database.schema.predicates:
         for _, columns in _listed(database, predicate.name):
             for kind, column in zip(predicate.types, columns, strict=True):

@@ -21,6 +21,7 @@ from mlnlearn.infer.query import query
 from mlnlearn.model.boosted.gibbs import GibbsSettings
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
@@ -115,8 +116,8 @@ def _(model: MLN, database: Database, predicate: str, columns: Columns, given: G
     if isinstance(given, Conditionals):
         return conditional_probabilities(model, database, predicate, columns)
     hidden = {predicate, *given.hide}
-    complete = not database.has_unknown
-    if given.method == "auto" and complete and are_independent(model, hidden):
+    (database,) = with_constants_of(model, [database], [predicate])
+    if given.method == "auto" and not database.has_unknown and are_independent(model, hidden):
         return conditional_probabilities(model, database, predicate, columns)
     others = [p.name for p in database.schema.predicates if p.name not in hidden]
     answers = query(

@@ -20,6 +20,7 @@ from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.attributes import blocks_of
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
 _MOST_ATOMS = 100_000_000
@@ -62,7 +63,8 @@ def conditional_probabilities(
     predicate
         Name of the predicate.
     columns
-        Codes of the atoms, shape ``(arity, atoms)``; by default all ground atoms.
+        Codes of the atoms, shape ``(arity, atoms)``; by default all ground atoms over the
+        constants of the database.
 
     Examples
     --------
@@ -78,6 +80,7 @@ def conditional_probabilities(
     """
     _refuse_unknown(database)
     wanted = all_atoms(database, predicate) if columns is None else columns
+    (database,) = with_constants_of(mln, [database])
     places = database.schema.functional.get(predicate, ())
     if not places:
         hard, soft = _log_odds(mln, database, predicate, wanted, ())

@@ -41,11 +41,13 @@ def completed(database: Database, network: Network, world: Codes) -> Database:
 
     All that was unknown and is not in the network is taken as false.
     """
-    facts = dict(database.true)
+    facts = {**database.true}
+    for name, columns in network.forced.items():
+        facts[name] = np.concatenate([database.facts(name), columns], axis=1)
     for atoms in network.atoms:
         chosen = atoms.columns[:, world[atoms.variable] == atoms.value]
         name = atoms.predicate.name
-        facts[name] = np.concatenate([database.facts(name), chosen], axis=1)
+        facts[name] = np.concatenate([facts.get(name, database.facts(name)), chosen], axis=1)
     whole = Database.from_codes(database.schema, database.domains, facts, name=database.name)
     return replace(whole, false=database.false)
 

@@ -31,6 +31,7 @@ from mlnlearn.infer.network import Codes, Floats, Network
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.syntax import parse_formula
 
@@ -77,6 +78,7 @@ def explain(
     smokes(Bob) has probability 0.881 given the rest: 'friends(x,y) ^ smokes(x) => smokes(y)' \
 supports it most (+3.00 by 2 groundings), 'smokes(x)' opposes it most (-1.00 by 1 grounding).
     """
+    (database,) = with_constants_of(mln, [database])
     found = _ground_atom(database, atom)
     codes = _codes(database, found)
     opened = open_predicates(database, open=open, closed=closed)

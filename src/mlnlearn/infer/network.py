@@ -10,7 +10,8 @@ world.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,9 @@ class Network:
         Which ground atoms the variables stand for.
     rules
         The rules that weights and counts belong to, shorthands spelt out; hard ones are not here.
+    forced
+        Atoms that are true because no other value of their block is left, by predicate: constant
+        codes, shape (arity, atoms). They are not variables.
     """
 
     cardinalities: Codes
@@ -92,6 +96,7 @@ class Network:
     weights: Floats
     atoms: tuple[GroundAtoms, ...] = ()
     rules: tuple[Rule, ...] = ()
+    forced: Mapping[str, Codes] = field(default_factory=dict)
 
     @property
     def variables(self) -> int:

@@ -15,6 +15,7 @@ from mlnlearn.infer.elimination import DEFAULT_LIMIT
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import GroundAtoms, Network
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
 
@@ -44,7 +45,7 @@ def query(
     mln
         The model, with weights.
     database
-        The evidence.
+        The evidence. Constants that rules name belong to their types, whether or not it has them.
     predicates
         Name or names of the predicates asked for.
     method
@@ -79,6 +80,7 @@ def query(
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
     if not names:
         raise InputError("no query predicate given", hint="name one, such as smokes")
+    (database,) = with_constants_of(mln, [database], names)
     network = ground(mln, database, names, open=open, closed=closed, query_evidence=query_evidence)
     sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     found = components(network)
@@ -103,14 +105,25 @@ def _table(
     atoms: GroundAtoms | None,
     result: Inference,
 ) -> AnswerTable:
-    """Return the answers for the unknown atoms of a predicate."""
-    domains = tuple(database.domains[kind] for kind in predicate.types)
-    if atoms is None:
-        none = np.empty(0)
-        return AnswerTable(predicate, np.empty((predicate.arity, 0), np.int32), domains, none, none)
-    places = network.unary_starts[atoms.variable] + atoms.value
+    """Return the answers for the unknown atoms of a predicate.
+
+    An atom that is true because its block has no other value left is no variable of the network;
+    its probability is 1.
+    """
+    columns = [network.forced.get(predicate.name, np.empty((predicate.arity, 0), np.int32))]
+    number = columns[0].shape[1]
+    probability, error = [np.ones(number)], [np.zeros(number)]
+    if atoms is not None:
+        places = network.unary_starts[atoms.variable] + atoms.value
+        columns.append(atoms.columns)
+        probability.append(result.marginals[places])
+        error.append(result.standard_error[places])
     return AnswerTable(
-        predicate, atoms.columns, domains, result.marginals[places], result.standard_error[places]
+        predicate,
+        np.concatenate(columns, axis=1),
+        tuple(database.domains[kind] for kind in predicate.types),
+        np.concatenate(probability),
+        np.concatenate(error),
     )
 
 

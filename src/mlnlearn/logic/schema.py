@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mlnlearn.errors import InputError
@@ -24,6 +24,9 @@ class Schema:
     functional
         For a predicate, the argument places marked ``!``: exactly one value for every choice of the
         other arguments.
+    listed
+        Constants that a type has at least (``topic = {Sports, Politics, ...}``); a database may
+        have more.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Schema:
     predicates: tuple[Predicate, ...] = ()
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     functional: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *declarations: str) -> Schema:
@@ -67,11 +71,16 @@ class Schema:
     def types(self) -> tuple[str, ...]:
         """All types, in order of first mention."""
         found = dict.fromkeys(kind for predicate in self.predicates for kind in predicate.types)
-        return tuple(found | dict.fromkeys(self.declared))
+        return tuple(found | dict.fromkeys(self.declared) | dict.fromkeys(self.listed))
+
+    @property
+    def constants(self) -> dict[str, tuple[str, ...]]:
+        """The constants that every database has, by type: all of a closed type, or the listed."""
+        return {**self.listed, **self.declared}
 
     def without_functional(self) -> Schema:
         """Return the schema with all ``!`` markers stripped, as most published work reads it."""
-        return Schema(self.predicates, self.declared, {})
+        return replace(self, functional={})
 
     def restricted(self, names: Iterable[str]) -> Schema:
         """Return the schema with only the named predicates."""
@@ -82,6 +91,7 @@ class Schema:
             tuple(p for p in self.predicates if p.name in keep),
             self.declared,
             {name: places for name, places in self.functional.items() if name in keep},
+            self.listed,
         )
 
     def declaration(self, name: str) -> str:
@@ -94,8 +104,9 @@ class Schema:
 
     def __str__(self) -> str:
         lines = [
-            f"{kind} = {{{', '.join(str(Constant(name)) for name in names)}}}"
-            for kind, names in self.declared.items()
+            f"{kind} = {{{', '.join([*(str(Constant(name)) for name in names), *more])}}}"
+            for types, more in ((self.declared, ()), (self.listed, ("...",)))
+            for kind, names in types.items()
         ]
         lines += [self.declaration(predicate.name) for predicate in self.predicates]
         return "\n".join(lines)

@@ -8,6 +8,7 @@ from importlib import resources
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.results import Results
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.report.atoms import atoms_section
 from mlnlearn.report.markup import Markup, tag
 from mlnlearn.report.sections import (
@@ -17,7 +18,7 @@ from mlnlearn.report.sections import (
     performance_section,
     rules_section,
 )
-from mlnlearn.report.views import View, view_of
+from mlnlearn.report.views import NetworkView, View, view_of
 
 _MOST_NAMED = 3
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -67,6 +68,8 @@ def report(
         raise InputError("a report needs at least one database")
     runs = [results] if isinstance(results, Results) else list(results or ())
     view = view_of(model)
+    if isinstance(view, NetworkView):
+        given = list(with_constants_of(view.mln, given))
     names = (query,) if isinstance(query, str) else tuple(query or view.queries())
     if not names:
         raise InputError(

@@ -36,14 +36,17 @@ class SymbolTable:
         schema = schema or Schema()
         self.predicates = {predicate.name: predicate for predicate in schema.predicates}
         self.constants = {kind: dict.fromkeys(names) for kind, names in schema.declared.items()}
+        self.constants |= {kind: dict.fromkeys(names) for kind, names in schema.listed.items()}
+        self.listed = set(schema.listed)
         self.functional = dict(schema.functional)
 
     def schema(self) -> Schema:
         """Return what has been declared, as a value."""
         return Schema(
             tuple(self.predicates.values()),
-            {kind: tuple(names) for kind, names in self.constants.items()},
+            {kind: tuple(n) for kind, n in self.constants.items() if kind not in self.listed},
             dict(self.functional),
+            {kind: tuple(n) for kind, n in self.constants.items() if kind in self.listed},
         )
 
     def nearest(self, name: str) -> str:
@@ -62,7 +65,8 @@ class SymbolTable:
 
     def allows(self, kind: str, constant: str) -> bool:
         """Tell whether a type is open or holds the constant."""
-        return kind not in self.constants or constant in self.constants[kind]
+        closed = kind in self.constants and kind not in self.listed
+        return not closed or constant in self.constants[kind]
 
     def add(self, predicate: Predicate, marked: tuple[int, ...]) -> bool:
         """Add a declaration; return False where the name means something else already."""
@@ -177,7 +181,7 @@ class DeclarationParser:
             cursor.skip_newlines()
 
     def type(self) -> None:
-        """Read a type with its constants; declared again, it grows."""
+        """Read a type with its constants; declared again, it grows; a last ``...`` opens it."""
         cursor = self.cursor
         kind = self._name("a type")
         cursor.expect("=")
@@ -185,6 +189,10 @@ class DeclarationParser:
         cursor.skip_newlines()
         names: list[str] = []
         while not cursor.at("}"):
+            if names and cursor.at("...") and cursor.peek(1).text == "}":
+                cursor.take()
+                self.table.listed.add(kind)
+                continue
             self._constants(names)
             cursor.skip_newlines()
             if cursor.expect(",", "}").text == "}":

@@ -23,7 +23,10 @@ from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import Codes, Network
+from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.weights.data import refuse_unknown
 from mlnlearn.weights.objective import Floats, GaussianPrior
 from mlnlearn.weights.pseudolikelihood import AtomTerm
 from mlnlearn.weights.result import LearnedWeights, best_weights
@@ -101,7 +104,8 @@ def learn_conditional(
     mln
         The rules; weights they have are starting values, locked ones stay.
     databases
-        Complete databases, each with its own constants.
+        Complete databases, each with its own constants and those that rules name. Unknown atoms,
+        of query predicates or evidence, are refused; `learn_em` sums them out.
     query
         Predicates to predict; all others are evidence.
     sigma, l1
@@ -137,9 +141,12 @@ def learn_conditional(
     if not query:
         raise InputError("name the predicates to predict", hint="or learn generatively")
     full = _with_query_units(mln, query) if units else mln
-    full = full.expanded(constants_by_type(databases))
+    databases = with_constants_of(full, databases, query)
+    full = carrying_domains(full.expanded(constants_by_type(databases)), databases)
     start = np.array([rule.weight or 0.0 for rule in full.soft])
     weighted = full.with_weights(start)
+    used = {atom.predicate.name for rule in full.rules for atom in atoms_of(rule.formula)}
+    refuse_unknown(databases, used | set(query))
     data = tuple(grounded(weighted, database, query) for database in databases)
     likelihood = ConditionalLikelihood(data)
     if expectations != "mcsat":

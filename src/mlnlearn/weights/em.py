@@ -20,6 +20,7 @@ from mlnlearn.infer.exact import exact_map
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.sampling.chains import run_chains
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
+from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import Optimum, maximise
@@ -79,7 +80,9 @@ def learn_em(
     >>> bool(learned.mln.weights[0] > 0)
     True
     """
-    full = (mln.with_unit_clauses() if units else mln).expanded(constants_by_type(databases))
+    full = mln.with_unit_clauses() if units else mln
+    databases = with_constants_of(full, databases)
+    full = carrying_domains(full.expanded(constants_by_type(databases)), databases)
     current = full.with_weights([rule.weight or 0.0 for rule in full.soft])
     prior = GaussianPrior(sigma)
     optimum: Optimum | None = None
@@ -123,7 +126,7 @@ def _filled(
     closed = [p.name for p in database.schema.predicates if p.name not in database.open]
     network = ground(mln, database, open=sorted(database.open), closed=closed)
     if not network.variables:
-        return [database.closed()]
+        return [completed(database, network, np.empty(0, np.int32))]
     if mode == "hard":
         try:
             world = exact_map(network)[1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database, constants_by_type
+from mlnlearn.model.domains import carrying_domains
 from mlnlearn.model.mln import MLN
+from mlnlearn.weights.data import engine_of
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 from mlnlearn.weights.result import LearnedWeights, best_weights
 
@@ -30,7 +31,8 @@ def learn_pseudolikelihood(
     mln
         The rules; weights they have are starting values, locked ones stay.
     data
-        Databases, each with its own constants, or an engine that holds them.
+        Databases, each with its own constants and those that rules name, or an engine that holds
+        them. Unknown atoms are refused; `learn_em` sums them out.
     weighted
         Take each predicate's mean in each database (WPLL) rather than its sum (PLL).
     query
@@ -53,10 +55,10 @@ def learn_pseudolikelihood(
     >>> print(f"{learned.mln.weights[0]:.2f}")  # log odds of 1 in 4
     -1.10
     """
-    engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
-    full = (mln.with_unit_clauses() if units else mln).expanded(
-        constants_by_type(engine.stack.databases)
-    )
+    full = mln.with_unit_clauses() if units else mln
+    engine = engine_of(full, data)
+    databases = engine.stack.databases
+    full = carrying_domains(full.expanded(constants_by_type(databases)), databases)
     predicates = tuple(full.schema[name] for name in query) or None
     likelihood = PseudoLikelihood(
         engine,

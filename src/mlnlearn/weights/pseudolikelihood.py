@@ -23,6 +23,7 @@ from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.weights.blocks import Blocks, compress_blocks
 from mlnlearn.weights.compress import Rows, compress
+from mlnlearn.weights.data import refuse_unknown
 from mlnlearn.weights.objective import Floats
 
 _DENSE_LIMIT = 1 << 22
@@ -128,7 +129,7 @@ class PseudoLikelihood:
     @cached_property
     def terms(self) -> dict[str, AtomTerm | BlockTerm]:
         """The contribution of each predicate."""
-        self._refuse_unknown()
+        refuse_unknown(self.engine.stack.databases)
         return {predicate.name: self._term(predicate) for predicate in self.targets}
 
     def extended(self, formula: Formula) -> PseudoLikelihood:
@@ -142,14 +143,6 @@ class PseudoLikelihood:
             for predicate in self.targets
         }
         return longer
-
-    def _refuse_unknown(self) -> None:
-        for database in self.engine.stack.databases:
-            if database.has_unknown:
-                raise InputError(
-                    f"{database.name or 'a database'} has unknown atoms",
-                    hint="learn with EM, or take them as false with Database.closed()",
-                )
 
     def _term(self, predicate: Predicate) -> AtomTerm | BlockTerm:
         stack = self.engine.stack

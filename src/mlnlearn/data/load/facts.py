@@ -191,7 +191,7 @@ def _database(
     """Code the columns of fact tables; domains grow in the order of tables and rows."""
     unknown = [kind for kind in domains if kind not in schema.types]
     problems = [InputError(f"domains: no such type {kind!r}") for kind in unknown]
-    names = {kind: dict.fromkeys(schema.declared.get(kind, ())) for kind in schema.types}
+    names = {kind: dict.fromkeys(schema.constants.get(kind, ())) for kind in schema.types}
     given = [(kind, found) for kind, found in domains.items() if kind in names]
     given += [
         (kind, column.names)

@@ -53,7 +53,7 @@ class AtomBuilder:
         self.problems = list(chain.from_iterable(text.problems for text in scanned))
         self.unlisted = sum(text.unlisted for text in scanned)
         self.codes: dict[str, dict[str, int]] = {kind: {} for kind in schema.types}
-        for kind, names in schema.declared.items():
+        for kind, names in schema.constants.items():
             self.codes[kind] = {name: code for code, name in enumerate(dict.fromkeys(names))}
         ends = np.cumsum([text.source.text.count("\n") + 1 for text in scanned])
         self.starts = [0, *ends.tolist()][: len(scanned)]

@@ -205,6 +205,7 @@ class Assembler:
             weights=np.array([rule.weight for rule in self.rules], np.float64),
             atoms=self.world.atoms,
             rules=self.rules,
+            forced=self.world.forced,
         )
 
     def _unary_counts(self) -> csr_array:

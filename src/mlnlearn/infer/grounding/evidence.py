@@ -18,7 +18,7 @@ from mlnlearn.counting.prepare import order_atom
 from mlnlearn.counting.stack import Stack
 from mlnlearn.infer.grounding.worlds import Knowledge, World
 from mlnlearn.infer.network import Codes, Ints
-from mlnlearn.logic.atoms import Atom, Comparison, Constant, Literal, Predicate, Variable
+from mlnlearn.logic.atoms import Atom, Comparison, Literal, Predicate, Variable
 
 Types = Mapping[Variable, str]
 
@@ -59,17 +59,11 @@ class Evidence:
 
     # Literals over relations ------------------------------------------------------------------
 
-    def resolved(self, literal: Literal, types: Types) -> Literal | bool:
-        """Turn comparisons into atoms; return a truth value where constants alone decide.
-
-        An atom over a constant that the database does not have is false.
-        """
+    def resolved(self, literal: Literal, types: Types) -> Literal:
+        """Turn comparisons into atoms."""
         atom = literal.atom
         if isinstance(atom, Comparison):
             atom = self._comparison(atom, types)
-        for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
-            if isinstance(term, Constant) and self.stack.code(kind, term.name) < 0:
-                return not literal.positive
         return Literal(atom, literal.positive)
 
     def _comparison(self, comparison: Comparison, types: Types) -> Atom:

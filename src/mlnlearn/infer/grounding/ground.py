@@ -19,6 +19,8 @@ from mlnlearn.infer.grounding.quantified import (
 from mlnlearn.infer.grounding.terms import Term, hard_terms, soft_terms
 from mlnlearn.infer.grounding.worlds import open_predicates, world_of
 from mlnlearn.infer.network import Network
+from mlnlearn.logic.atoms import Constant
+from mlnlearn.logic.constants import constants_of
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import Rule, atoms_of, free_variables, variable_types
 from mlnlearn.logic.normalize import ground_quantifiers
@@ -45,7 +47,7 @@ def ground(
     mln
         The model; every soft rule needs a weight.
     database
-        The evidence.
+        The evidence, with all constants that the rules name in its domains.
     query
         Predicates asked for: open, whatever the database lists of them.
     open, closed, query_evidence
@@ -88,6 +90,14 @@ def _check(mln: MLN, database: Database) -> None:
             elif database.schema[predicate.name].types != predicate.types:
                 other = database.schema[predicate.name]
                 problems.append(InputError(f"the database has {other}, not {predicate}: {rule}"))
+        for kind, name in sorted(constants_of(rule.formula)):
+            if kind in database.domains and name not in database.domains[kind]:
+                problems.append(
+                    InputError(
+                        f"the database has no {kind} {Constant(name)}: {rule}",
+                        hint="ground in mlnlearn.with_constants_of(mln, [database])",
+                    )
+                )
         if not rule.hard and (rule.weight is None or not math.isfinite(rule.weight)):
             problems.append(
                 InputError(

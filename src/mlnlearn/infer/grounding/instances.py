@@ -108,19 +108,10 @@ class ClauseGrounder:
 
     def add(self, part: Part, term: Term, tables: Mapping[str, ExistentialTable]) -> None:
         """Add all instances of a term of a formula."""
-        literals = []
-        for literal in term.literals:
-            found = self.evidence.resolved(literal, part.types)
-            if found is True:
-                self.add_constant(part, term.coefficient)
-                return
-            if found is not False:
-                literals.append(found)
+        literals = [self.evidence.resolved(literal, part.types) for literal in term.literals]
         existentials = tuple(tables[name] for name in term.existentials)
         variables = [*part.per_constant, *(v for table in existentials for v in table.free)]
-        # a hard clause holds where a variable has no values, even one of false literals only
-        shown = term.literals if part.hard else literals
-        variables += [t for lit in shown for t in lit.atom.terms if isinstance(t, Variable)]
+        variables += [t for lit in literals for t in lit.atom.terms if isinstance(t, Variable)]
         types = {variable: part.types[variable] for variable in variables}
         multiple = term.coefficient * self._size(
             part.types, [variable for variable in part.free if variable not in types]

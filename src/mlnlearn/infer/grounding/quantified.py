@@ -156,13 +156,7 @@ class ExistentialTable:
 
 def _open_literals(evidence: Evidence, cube: Cube, types: Types) -> Iterator[tuple[Bindings, Ints]]:
     """Yield groundings of a conjunction that may be true, with the literal that decides, or -1."""
-    literals = []
-    for literal in cube:
-        found = evidence.resolved(literal, types)
-        if found is False:
-            return
-        if found is not True:
-            literals.append(found)
+    literals = [evidence.resolved(literal, types) for literal in cube]
     condition = sum((evidence.unsatisfied(~lit) for lit in literals), Condition())
     for rows in evidence.groundings(condition, types):
         codes = np.full((len(rows), len(literals) + 1), -1, np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Knowledge:
         Keys of the atoms known to be true, and of the unknown ones.
     variable, value
         The variable of each unknown atom, and the value of it that stands for the atom.
+    forced
+        Keys of the true atoms that no evidence lists: the only value that is left in their block.
     """
 
     predicate: Predicate
@@ -50,6 +52,7 @@ class Knowledge:
     unknown: Ints
     variable: Codes
     value: Codes
+    forced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def free(self) -> bool:
@@ -97,6 +100,15 @@ class World:
             for found in self.known.values()
             if len(found.unknown)
         )
+
+    @property
+    def forced(self) -> dict[str, Codes]:
+        """The columns of the forced atoms, by the names of predicates that have some."""
+        return {
+            name: np.stack(found.columns(found.forced)).astype(np.int32)
+            for name, found in self.known.items()
+            if len(found.forced)
+        }
 
     def name(self, variable: int) -> str:
         """Return one of the atoms that a variable stands for, as text."""
@@ -259,10 +271,13 @@ def _knowledge(
     blocks = Blocks(predicate, sizes, marked, database)
     if is_open:
         blocks.refuse_empty(np.concatenate([true, candidates]))
+    listed = true
     true, candidates = blocks.resolved(true, candidates)
+    forced = np.setdiff1d(true, listed, assume_unique=True)
     number, value, cardinalities = blocks.numbered(candidates)
     variable = (number + first).astype(np.int32)
-    return Knowledge(predicate, size, sizes, true, candidates, variable, value), cardinalities
+    found = Knowledge(predicate, size, sizes, true, candidates, variable, value, forced)
+    return found, cardinalities
 
 
 def _keys(facts: Columns, sizes: Sequence[int]) -> Ints:
