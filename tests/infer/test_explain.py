@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from mlnlearn.infer import explain as explain_module
 from mlnlearn.infer.explain import explain
 from mlnlearn.infer.query import query
 from mlnlearn.logic.formulas import Rule
+from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from reference import true_count
 from worlds import random_clause, random_database, random_schema
 
 FRIENDS = MLN.parse("""
@@ -160,3 +163,85 @@ def test_wrong_atoms():
         explain(FRIENDS, database, "smokes(Zoe)")
     with pytest.raises(InputError, match="no such predicate"):
         explain(FRIENDS, database, "drinks(Anna)")
+
+
+def test_the_only_value_of_a_block_is_certain():
+    mln = MLN.parse("a = {A0}\np(a,a!)\nq(a)\n1 p(x,y)\n-3 p(x,y) ^ q(x)")
+    for facts in ({}, {"p": [("A0", "A0")]}, {"q": [("A0",)]}):
+        database = Database.from_facts(mln.schema, facts)
+        for closed_names in ([], ["p", "q"]):
+            found = explain(mln, database, "p(A0,A0)", closed=closed_names)
+            assert (found.probability, found.log_odds) == (1.0, math.inf)
+            assert str(found.contributions[0].rule) == "EXIST y2 p(A0,y2)."
+    assert query(mln, Database.from_facts(mln.schema, {}), "p")["p(A0,A0)"].probability == 1.0
+
+
+def test_values_that_evidence_excludes_are_no_rivals():
+    mln = MLN.parse("town(person,place!)\n1 town(x,Oslo)\n0.5 town(x,Bonn)")
+    places = {"place": ["Rome", "Oslo", "Bonn"], "person": ["Anna"]}
+    false = {"town": [("Anna", "Oslo")]}
+    database = Database.from_facts(mln.schema, {}, false=false, domains=places)
+    found = explain(mln, database, "town(Anna,Rome)")
+    assert str(found.against) == "town(Anna,Bonn)"
+    answers = query(mln, database, "town")
+    assert found.probability == pytest.approx(answers["town(Anna,Rome)"].probability)
+    false["town"].append(("Anna", "Bonn"))
+    database = Database.from_facts(mln.schema, {}, false=false, domains=places)
+    assert explain(mln, database, "town(Anna,Rome)").probability == 1.0
+
+
+def random_block_case(seed):
+    """A random model over a plain predicate and one or two ``!`` places, and a ground atom."""
+    rng = np.random.default_rng([14, seed])
+    shape = ["b(t0,t1!)", "b(t0!,t1!)", "b(t0,t0!)", "b(t0!)", "b(t1,t0!,t1)"][rng.integers(5)]
+    schema = Schema.of(shape, "c(t0)", "d(t0,t1)")
+    sizes = {"t0": int(rng.integers(1, 4)), "t1": int(rng.integers(1, 4))}
+    domains = {kind: [f"{kind.upper()}_{i}" for i in range(n)] for kind, n in sizes.items()}
+    rules = [
+        Rule(random_clause(rng, schema, most=3, variables=3, constants=0.0).formula, rng.normal())
+        for _ in range(4)
+    ]
+    block, marked = schema["b"], schema.functional["b"]
+    kept = [place for place in range(block.arity) if place not in marked]
+    facts = {"b": [], "c": [], "d": []}
+    for index in np.ndindex(*(sizes[block.types[place]] for place in kept)):
+        value = [int(rng.integers(sizes[kind])) for kind in block.types]
+        for place, code in zip(kept, index, strict=True):
+            value[place] = code
+        row = (domains[k][code] for k, code in zip(block.types, value, strict=True))
+        facts["b"].append(tuple(row))
+    for name in ("c", "d"):
+        rows = product(*(domains[kind] for kind in schema[name].types))
+        facts[name] = [row for row in rows if rng.random() < 0.5]
+    database = Database.from_facts(schema, facts, domains=domains)
+    atom = block(*(str(rng.choice(domains[kind])) for kind in block.types))
+    return MLN(schema, tuple(rules)), database, atom
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_explanations_of_block_values_add_up(seed):
+    mln, database, atom = random_block_case(seed)
+    found = explain(mln, database, atom, closed=closed(database))
+    assert found.log_odds == pytest.approx(sum(c.log_odds for c in found.contributions))
+    marked = database.schema.functional["b"]
+    names = [term.name for term in atom.terms]
+    facts = {(name, row) for name in ("b", "c", "d") for row in database.rows(name)}
+    block = {
+        ("b", row)
+        for row in database.rows("b")
+        if all(row[place] == names[place] for place in range(len(row)) if place not in marked)
+    }
+    choices = [
+        database.domains[kind].names if place in marked else [names[place]]
+        for place, kind in enumerate(atom.predicate.types)
+    ]
+    domains = {kind: vocabulary.names for kind, vocabulary in database.domains.items()}
+    scores = {}
+    for row in product(*choices):
+        world = (facts - block) | {("b", row)}
+        scores[row] = sum(r.weight * true_count(r.formula, world, domains) for r in mln.rules)
+    own = scores.pop(tuple(names))
+    total = math.exp(own) + sum(map(math.exp, scores.values()))
+    assert found.probability == pytest.approx(math.exp(own) / total)
+    expected = own - max(scores.values()) if scores else math.inf
+    assert found.log_odds == pytest.approx(expected)

@@ -38,7 +38,7 @@ def test_weights_are_those_of_soft_rules():
     assert full.hard == mln.hard
     with pytest.raises(ValueError, match="3 weights are needed, not 2"):
         mln.with_weights([1.0, 2.0])
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(InputError, match="a weight must be a finite number, not inf"):
         mln.with_weights([1.0, 2.0, float("inf")])
 
 

@@ -13,9 +13,10 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
+import numpy as np
 
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError
+from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_atomically
 from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
@@ -91,6 +92,20 @@ class AnswerTable:
     domains: tuple[Vocabulary, ...]
     probability: Floats
     standard_error: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what is no probability, whichever method it comes from."""
+        wrong = np.flatnonzero(~((self.probability >= 0.0) & (self.probability <= 1.0)))
+        if len(wrong):
+            codes = self.columns[:, wrong[0]].tolist()
+            names = (domain.names[code] for domain, code in zip(self.domains, codes, strict=True))
+            atom = Atom(self.predicate, tuple(map(Constant, names)))
+            raise MlnError(
+                f"no probability was found for {len(wrong)} of {len(self)} atoms; for {atom} the "
+                f"method gave {self.probability[wrong[0]]}",
+                hint="weights may be too large, or hard rules contradict each other; another "
+                "method, such as exact, may say which",
+            )
 
     def __len__(self) -> int:
         return len(self.probability)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.errors import InputError
-from mlnlearn.infer.exact import expected_counts
+from mlnlearn.infer.exact import expected_counts, refuse_contradiction
 from mlnlearn.infer.messages import (
     LOW,
     MessageLayout,
@@ -117,6 +117,8 @@ def belief_propagation(
     marginals = np.zeros(len(unary))
     satisfied = np.zeros(network.clauses)
     log_z = finish(layout, beliefs, messages, marginals, satisfied)
+    if not np.isfinite(marginals).all():
+        refuse_contradiction(np.full(1, -np.inf))
     return BeliefResult(
         float(log_z + network.constants @ network.weights),
         marginals,

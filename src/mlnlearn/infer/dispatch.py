@@ -21,7 +21,8 @@ from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import is_small, refuse_contradiction
 from mlnlearn.infer.network import Flags, Floats, Network
 from mlnlearn.infer.sampling.chains import SampleResult, run_chains
-from mlnlearn.infer.sampling.maxwalksat import maxwalksat
+from mlnlearn.infer.sampling.layout import build_layout
+from mlnlearn.infer.sampling.maxwalksat import feasible_world, maxwalksat
 from mlnlearn.registry import METHODS
 
 # Gibbs sampling is slow to cross clauses stronger than this; MC-SAT is not.
@@ -198,6 +199,7 @@ class _Worker:
         if method != "bp":
             self._sample(part, numbers, method)
             return
+        self._refuse_impossible(wanted)
         result = belief_propagation(part.network)
         self.marginals[part.values] = result.marginals
         self.errors[part.values] = np.nan
@@ -219,6 +221,16 @@ class _Worker:
         self.marginals[part.values] = marginals
         self.errors[part.values] = np.nan
         self.method[wanted] = name
+
+    def _refuse_impossible(self, wanted: Flags) -> None:
+        """Refuse hard rules that contradict each other, which messages do not always notice."""
+        small = is_small(self.found)
+        chosen = np.flatnonzero(small & wanted)
+        refuse_contradiction(enumerate_components(self.found, chosen, marginals=False).best[chosen])
+        for number in np.flatnonzero(~small & wanted).tolist():
+            part = self.found.part(number)
+            rng = np.random.default_rng(self.sampling.sequence(int(part.variables[0])))
+            feasible_world(build_layout(part.network), rng)
 
     def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
         result = self.sampling.run(part.network, method, int(part.variables[0]))

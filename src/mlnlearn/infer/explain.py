@@ -20,6 +20,8 @@ from scipy.special import expit, softmax
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
 from mlnlearn.infer.elimination import TooHardError
@@ -27,9 +29,9 @@ from mlnlearn.infer.exact import exact_map
 from mlnlearn.infer.explanation import Contribution, Explanation
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.grounding.worlds import open_predicates
-from mlnlearn.infer.network import Codes, Floats, Network
+from mlnlearn.infer.network import Codes, Floats, Network, refuse_overflow
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
-from mlnlearn.logic.atoms import Atom, Constant
+from mlnlearn.logic.atoms import Atom, Constant, Variable
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
@@ -52,7 +54,8 @@ def explain(
     mln
         The model, with weights.
     database
-        The rest of the world; what it says of the atom itself is ignored.
+        The rest of the world; what it says of the atom itself is ignored, and likewise which value
+        of a ``!`` block is true. Values of the block that it says are false stay so.
     atom
         A ground atom, or its text.
     open, closed
@@ -112,17 +115,18 @@ def _codes(database: Database, atom: Atom) -> Codes:
 def _asked(database: Database, atom: Atom, codes: Codes) -> Database:
     """Return the database with the atom unknown.
 
-    The atom's whole block is unknown where its predicate is functional.
+    Where its predicate is functional, all values of the atom's block are unknown that evidence does
+    not exclude.
     """
     name = atom.predicate.name
-    marked = database.schema.functional.get(name, ())
-    if atom.predicate.function and not marked:
-        marked = (atom.predicate.arity - 1,)
+    marked = _exclusive(database, atom)
     fixed = [place for place in range(atom.predicate.arity) if place not in marked]
 
     def others(facts: Columns) -> Columns:
         return facts[:, ~(facts[fixed] == codes[fixed]).all(axis=0)]
 
+    false = database.false_facts(name)
+    false = false[:, ~(false == codes).all(axis=0)]
     unknown = codes
     if marked:
         axes = [
@@ -130,20 +134,35 @@ def _asked(database: Database, atom: Atom, codes: Codes) -> Database:
             for place, kind in enumerate(atom.predicate.types)
         ]
         unknown = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+        sizes = domain_sizes(database, name)
+        unknown = unknown[:, ~np.isin(pack(unknown, sizes), pack(false, sizes))]
     rest = others(database.unknown_facts(name))
     return Database.from_codes(
         database.schema,
         database.domains,
         {**database.true, name: others(database.facts(name))},
-        {**database.false, name: others(database.false_facts(name))},
+        {**database.false, name: false},
         {**database.unknown, name: np.concatenate([rest, unknown], axis=1)},
         open=database.open,
         name=database.name,
     )
 
 
+def _exclusive(database: Database, atom: Atom) -> tuple[int, ...]:
+    """Return the places of the atom's predicate of which exactly one value is true."""
+    marked = database.schema.functional.get(atom.predicate.name, ())
+    if atom.predicate.function and not marked:
+        return (atom.predicate.arity - 1,)
+    return marked
+
+
 def _all_known(mln: MLN, asked: Database, atom: Atom, opened: Collection[str]) -> bool:
-    """Tell whether the atom is the only unknown that matters, and flips can be counted by joins."""
+    """Tell whether the atom is the only unknown that matters, and flips can be counted by joins.
+
+    A value of a block, even the only one that is left, is not free to be false.
+    """
+    if _exclusive(asked, atom):
+        return False
     used = {a.predicate.name for rule in mln.rules for a in atoms_of(rule.formula)}
     unknown = sum(asked.unknown_facts(name).shape[1] for name in used | {atom.predicate.name})
     quantified = any(_has_quantifier(rule.formula) for rule in mln.rules)
@@ -186,6 +205,9 @@ def _by_grounding(
     if mln.hard:
         softened = replace(mln, rules=tuple(_softened(rule) for rule in mln.rules))
         counted = ground(softened, asked, wanted, open=opened, closed=shut)
+    forced = network.forced.get(atom.predicate.name, np.empty_like(codes[:, :0]))
+    if (forced == codes).all(axis=0).any():
+        return _forced(asked, atom)
     table = next(t for t in network.atoms if t.predicate == atom.predicate)
     own = int(np.flatnonzero((table.columns == codes).all(axis=0))[0])
     variable = int(table.variable[own])
@@ -207,6 +229,15 @@ def _by_grounding(
     probability = float(softmax(scores)[value])
     assumed = len(part.variables) - 1
     return Explanation(atom, contributions, log_odds, probability, against, assumed)
+
+
+def _forced(database: Database, atom: Atom) -> Explanation:
+    """Explain the only value that is left in a block: exactly one must be true."""
+    values = {place: Variable(f"y{place + 1}") for place in _exclusive(database, atom)}
+    terms = tuple(values.get(place, term) for place, term in enumerate(atom.terms))
+    some = Exists(tuple(values.values()), Atom(atom.predicate, terms))
+    reason = Contribution(Rule(some, hard=True), 1.0, math.inf)
+    return Explanation(atom, (reason,), math.inf, 1.0)
 
 
 def _softened(rule: Rule) -> Rule:
@@ -252,6 +283,7 @@ def _contributions(
         if count:
             weight = math.inf if rule.hard else rule.weight or 0.0
             found.append(Contribution(rule, count, weight * count))
+    refuse_overflow(c.log_odds for c in found if not c.rule.hard)
     found.sort(key=lambda contribution: -abs(contribution.log_odds))
     total = sum(contribution.log_odds for contribution in found)
     if math.isnan(total):

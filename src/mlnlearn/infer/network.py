@@ -10,13 +10,15 @@ world.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Rule
 
@@ -24,6 +26,9 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+# Sums of weights stay below this, so that differences of two never are infinity less infinity.
+_LARGEST_SUM = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,15 @@ class Network:
         soft = self.multiplicity * np.append(self.weights, 0.0)[self.clause_rule]
         return np.where(self.clause_rule < 0, np.inf, soft)
 
+    def refuse_overflow(self) -> None:
+        """Refuse weights whose sum over a world is no finite number."""
+        soft = self.clause_rule >= 0
+        rules, times = self.clause_rule[soft], np.abs(self.multiplicity[soft])
+        counts = np.abs(self.constants) + np.asarray(abs(self.unary_counts).sum(axis=0)).ravel()
+        counts += np.bincount(rules, times, minlength=len(counts))
+        with np.errstate(over="ignore"):
+            refuse_overflow((counts * self.weights).tolist())
+
     def reweighted(self, weights: Floats) -> Network:
         """Return the network with other weights."""
         return replace(self, weights=np.asarray(weights, np.float64))
@@ -146,3 +160,22 @@ class Network:
         if self.forbidden[values].any() or not self.satisfied(world)[hard].all():
             return -np.inf
         return float(self.counts(world) @ self.weights)
+
+
+def refuse_overflow(terms: Iterable[float]) -> None:
+    """Refuse numbers whose sum is too large to be told from infinity.
+
+    Examples
+    --------
+    >>> refuse_overflow([1e308, 1e308])
+    Traceback (most recent call last):
+    ...
+    mlnlearn.errors.InputError: the weights are too large: they add up to more than 1e+300
+      hint: end a rule that must hold in '.' instead of giving it a weight
+    """
+    total = math.fsum(min(abs(term), _LARGEST_SUM) for term in terms)
+    if not total < _LARGEST_SUM:
+        raise InputError(
+            f"the weights are too large: they add up to more than {_LARGEST_SUM:g}",
+            hint="end a rule that must hold in '.' instead of giving it a weight",
+        )

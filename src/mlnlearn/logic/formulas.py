@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Comparison, Term, Variable
 
 
@@ -267,7 +269,13 @@ class Rule:
     whole: bool = False
 
     def __post_init__(self) -> None:
+        """Take the variables of a leading FORALL as free; refuse a weight that is no number."""
         object.__setattr__(self, "formula", without_leading_forall(self.formula))
+        if self.weight is not None and not math.isfinite(self.weight):
+            raise InputError(
+                f"a weight must be a finite number, not {self.weight}: {self.formula}",
+                hint="make the rule hard instead: end it in '.'",
+            )
 
     def __str__(self) -> str:
         """Print the rule as it stands in an ``.mln`` file, weights to the last digit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -99,8 +98,6 @@ class MLN:
         given = iter(np.asarray(weights, np.float64).tolist())
         if len(weights) != len(self.soft):
             raise ValueError(f"{len(self.soft)} weights are needed, not {len(weights)}")
-        if not all(math.isfinite(weight) for weight in weights):
-            raise ValueError("weights must be finite numbers")
         rules = tuple(r if r.hard else replace(r, weight=next(given)) for r in self.rules)
         return replace(self, rules=rules)
 

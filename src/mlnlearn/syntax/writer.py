@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from mlnlearn.errors import InputError
@@ -20,7 +19,7 @@ def write_mln(file: MlnFile) -> str:
     Raises
     ------
     InputError
-        Where the language has no words for a part: a name with a blank, an infinite weight.
+        Where the language has no words for a part: a name with a blank.
 
     Examples
     --------
@@ -80,8 +79,6 @@ def _check_rule(rule: Rule) -> None:
         raise InputError(f"a locked rule needs a weight: {rule}")
     if rule.weight is not None and rule.hard:
         raise InputError(f"a hard rule has no weight: {rule}")
-    if rule.weight is not None and not math.isfinite(rule.weight):
-        raise InputError(f"a weight must be finite: {rule}", hint="make the rule hard instead")
 
 
 def _variables(formula: Formula) -> Iterator[Variable]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
+from mlnlearn.errors import InputError
 from mlnlearn.weights.objective import Floats, Objective
 
 
@@ -104,4 +105,9 @@ def maximise(
     # the matrices are small: threads of the linear algebra library would only spin
     with _libraries().limit(limits=1, user_api="blas"):
         result = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    if not (np.isfinite(result.fun) and np.isfinite(result.x).all()):
+        raise InputError(
+            "the objective is no finite number at the weights that learning starts from",
+            hint="give starting weights of moderate size, or none",
+        )
     return Optimum(unfold(result.x), -float(result.fun), int(result.nit), bool(result.success))

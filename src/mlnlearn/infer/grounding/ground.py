@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -76,7 +75,9 @@ def ground(
     grounder = ClauseGrounder(evidence, Assembler(evidence.world, rules))
     for part in parts:
         _ground_part(grounder, part, domains)
-    return grounder.assembler.network()
+    network = grounder.assembler.network()
+    network.refuse_overflow()
+    return network
 
 
 def _check(mln: MLN, database: Database) -> None:
@@ -98,10 +99,10 @@ def _check(mln: MLN, database: Database) -> None:
                         hint="ground in mlnlearn.with_constants_of(mln, [database])",
                     )
                 )
-        if not rule.hard and (rule.weight is None or not math.isfinite(rule.weight)):
+        if not rule.hard and rule.weight is None:
             problems.append(
                 InputError(
-                    f"inference needs a finite weight for every rule: {rule}",
+                    f"inference needs a weight for every rule: {rule}",
                     hint="give a weight, make it hard with a full stop, or learn weights first",
                 )
             )

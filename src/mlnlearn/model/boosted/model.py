@@ -17,7 +17,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import refuse_non_finite, write_atomically
 from mlnlearn.logic.atoms import Atom, Predicate
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
@@ -378,6 +378,7 @@ class BoostedModel:
         """Undo `to_plain`."""
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
             raise InputError(f"{where}: expected {FORMAT!r}")
+        refuse_non_finite(plain, where)
         try:
             schema = schema_from_plain(plain["schema"])
             targets = tuple(rules_from_plain(item, schema) for item in plain["targets"])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.errors import InputError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import refuse_non_finite, write_atomically
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import ParametrizedBayesNet
@@ -136,6 +136,7 @@ class JoinBayesModel:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = data.get("format") if isinstance(data, dict) else data
             raise InputError(f"{file} holds no such model: its format is {found!r}")
+        refuse_non_finite(data, str(file))
         net = ParametrizedBayesNet.from_dict(data["net"])
         layout = Layout.from_nodes(net.nodes)
         families = tuple(
