@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlnlearn.logic.atoms import Comparison, Constant, Variable
 from mlnlearn.logic.formulas import Formula, atoms_of, children, variable_types
+from mlnlearn.logic.substitute import renamed_apart
 
 
 def constants_of(formula: Formula) -> set[tuple[str, str]]:
@@ -28,8 +29,11 @@ def constants_of(formula: Formula) -> set[tuple[str, str]]:
         for term, kind in zip(atom.terms, atom.predicate.types, strict=True)
         if isinstance(term, Constant)
     }
-    equalities = _equalities(formula)
-    types = variable_types(formula) if equalities else {}
+    equalities: list[Comparison] = []
+    types: dict[Variable, str] = {}
+    if _equalities(formula):  # two quantifiers may bind one name for variables of two types
+        apart = renamed_apart(formula)
+        equalities, types = _equalities(apart), variable_types(apart)
     for comparison in equalities:
         kinds = [types[t] for t in comparison.terms if isinstance(t, Variable) and t in types]
         for term in comparison.terms:
