@@ -1,25 +1,69 @@
-"""The entry of the program ``mlnlearn``: what becomes of errors, warnings and Ctrl-C."""
+"""The entry of the program ``mlnlearn``: what becomes of errors, warnings and signals."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TextIO
 
 from mlnlearn.errors import DataWarning, InputErrors, MlnError
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Stopped(KeyboardInterrupt):
+    """Ctrl-C, or the wish of another program that this one end."""
+
+
+class _Signals:
+    """Turns signals into `KeyboardInterrupt`, and knows afterwards which came.
+
+    An interrupt that strikes within foreign code (an import, a compiler, a destructor) may come out
+    as some other error, or be lost; whatever comes out, what was asked for is known here.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
+        raise _Stopped
+
+    def unraisable(self, what: sys.UnraisableHookArgs) -> None:
+        """Raise again what Python could not deliver, once the destructor or callback is over."""
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            signal.raise_signal(self.received or signal.SIGINT)
+        else:
+            sys.__unraisablehook__(what)
+
+    @property
+    def exit_code(self) -> int:
+        """What shells expect of a program that a signal ended: 130 or 143."""
+        return 128 + (self.received or signal.SIGINT)
 
 
 def run() -> None:
     """Run the program: exit code 0 on success, 1 on bad input, 2 on a wrong command line."""
+    signals = _Signals()
     try:
+        _listen(signals)
         _run()
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    except BaseException as error:
+        if not signals.received and not isinstance(error, KeyboardInterrupt):
+            raise
+        for number in _SIGNALS:  # the end is near already; nothing may interrupt it
+            signal.signal(number, signal.SIG_IGN)
+    sys.exit(signals.exit_code)
+
+
+def _listen(signals: _Signals) -> None:
+    sys.unraisablehook = signals.unraisable
+    for number in _SIGNALS:
+        signal.signal(number, signals)
 
 
 def _run() -> None:
@@ -37,6 +81,9 @@ def _run() -> None:
             complain("error", str(error))
         except MemoryError:
             complain("error", "out of memory")
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            complain("error", f"{where}{error.strerror or error}")
     sys.exit(1)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 from joblib import Parallel, delayed
+
+from mlnlearn.processes import end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -48,11 +51,22 @@ def run_all(
     else:
         # Arrays are sent, not mapped from files: a mapped array is read-only, another type to
         # compiled kernels, which would be compiled once more for it.
-        pool = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
+        pool = Parallel(
+            n_jobs=jobs,
+            return_as="generator",
+            max_nbytes=None,
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
+        )
         results = pool(delayed(function)(task) for task in tasks)
     finished = []
-    for result in results:
-        finished.append(result)
-        if progress is not None:
-            progress(len(finished), len(tasks))
+    try:
+        for result in results:
+            finished.append(result)
+            if progress is not None:
+                progress(len(finished), len(tasks))
+    except BaseException:
+        if isinstance(results, Generator):  # ends the workers, in the midst of what they do
+            results.close()
+        raise
     return finished

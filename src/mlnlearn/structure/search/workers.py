@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.clauses import Clause
+from mlnlearn.processes import end_with_parent
 from mlnlearn.structure.search.model import Alone, Background, Scorer
 from mlnlearn.structure.search.scoring import scorer
 
@@ -71,7 +73,9 @@ def workers(
             yield Workers(own, problem, None)
             return
         # arrays are sent, not mapped from files: compiled kernels would be compiled anew for those
-        with Parallel(n_jobs=jobs, max_nbytes=None) as pool:
+        with Parallel(
+            n_jobs=jobs, max_nbytes=None, initializer=end_with_parent, initargs=(os.getpid(),)
+        ) as pool:
             yield Workers(own, problem, pool)
 
 
