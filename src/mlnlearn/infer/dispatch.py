@@ -182,7 +182,7 @@ class _Worker:
                 self.method[number] = "elimination"
             except TooHardError:
                 seed = self.sampling.sequence(int(part.variables[0]))
-                search = maxwalksat(part.network, seed=seed)
+                search = maxwalksat(part.network, seed=seed, max_seconds=self.sampling.max_seconds)
                 world = search.world
                 self.method[number] = "maxwalksat"
                 self.details[number] = (search.proven, None, None)

@@ -9,7 +9,7 @@ means a chain are kept however long the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,6 +32,7 @@ _SAMPLERS: dict[Method, Any] = {"gibbs": gibbs, "mcsat": mcsat}
 _MISSED = 2.0
 _BURN_IN_SHARE_OF_TIME = 0.25
 _MOST_KEPT_CELLS = 4_000_000
+_WORK_AT_ONCE = 4_000_000  # variables and literals looked at, some tens of nanoseconds each
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +156,15 @@ def run_chains(
             list(each(lambda run: run.advance(steps, batch), runs))
 
         share = None if max_seconds is None else max_seconds * _BURN_IN_SHARE_OF_TIME
-        _burn_in(advance, burn_in, Clock(share))
-        clock = Clock(None if max_seconds is None else max_seconds + started - time.perf_counter())
-        budget = Budget(-(-samples // chains), clock, precision)
-        stopped = _sample(network, advance, runs, budget, progress)
+        try:
+            _burn_in(advance, burn_in, Clock(share))
+            left = None if max_seconds is None else max_seconds + started - time.perf_counter()
+            budget = Budget(-(-samples // chains), Clock(left), precision)
+            stopped = _sample(network, advance, runs, budget, progress)
+        except BaseException:
+            for run in runs:  # on other threads, which the pool waits for
+                run.stopping = True
+            raise
     return _result(network, runs, stopped, time.perf_counter() - started)
 
 
@@ -185,6 +191,13 @@ class _Chain:
         self.sums = np.zeros(int(network.unary_starts[-1]))
         self.samples = 0
         self.moved = 0.0
+        self.stopping = False
+        # Compiled code cannot be interrupted: it gets no more at once than takes a moment. How much
+        # follows from the network, not from the clock, so that the sums are always the same.
+        work = network.variables + len(network.literal_variable)
+        cells = _MOST_KEPT_CELLS // max(network.variables, 1)
+        most = _WORK_AT_ONCE // max(work, 1)
+        self._most = max(1, min(most, cells) if keep.anything else most)
         self.batches: list[NDArray[np.float32]] = []
         self.counts: list[Floats] = []
         self.worlds: list[Codes] = []
@@ -194,17 +207,20 @@ class _Chain:
         sums = np.zeros_like(self.sums)
         if batch is None:
             nothing = np.empty((0, self._network.variables), np.int32)
-            self._sampler.step(self._plan, self._state, steps, sums, nothing)
+            for piece in self._pieces(steps):
+                self._sampler.step(self._plan, self._state, piece, sums, nothing)
             return
-        left = steps
-        most = max(1, _MOST_KEPT_CELLS // max(self._network.variables, 1))
-        while left:
-            piece = min(left, most) if self._keep.anything else left
+        for piece in self._pieces(steps):
             self._piece(piece, sums)
-            left -= piece
         self.sums += sums
         if steps == batch:
             self.batches.append((sums / steps).astype(np.float32))
+
+    def _pieces(self, steps: int) -> Iterator[int]:
+        while steps and not self.stopping:
+            piece = min(steps, self._most)
+            yield piece
+            steps -= piece
 
     def _piece(self, steps: int, sums: Floats) -> None:
         rows = steps if self._keep.anything else 0

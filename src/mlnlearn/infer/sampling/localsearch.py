@@ -161,8 +161,11 @@ def _widest_offer(layout):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def search(layout, unary, strength, world, flips, noise, tabu, enough, stream):  # type: ignore[no-untyped-def]
-    """Search from `world`, leave the best world found there, and return its cost."""
+def search(layout, unary, strength, world, flips, noise, tabu, enough, stream, stop):  # type: ignore[no-untyped-def]
+    """Search from `world`, leave the best world found there, and return its cost.
+
+    Another thread ends the search by setting the only cell of `stop`.
+    """
     variables, items = len(world), len(strength) + len(world)
     support = np.zeros(len(strength), np.int32)
     count_support(layout, world, support)
@@ -180,7 +183,7 @@ def search(layout, unary, strength, world, flips, noise, tabu, enough, stream): 
     # Variables changed since the best world, so that a new best costs no copy of the whole.
     trail, trailing, trail_size = np.empty(variables, np.int32), np.zeros(variables, np.bool_), 0
     for step in range(flips):
-        if count == 0 or best_cost < enough:
+        if count == 0 or best_cost < enough or stop[0]:
             break
         item = short[below(stream, count)]
         offers = _offers(layout, unary, strength, item, world, offered, values)

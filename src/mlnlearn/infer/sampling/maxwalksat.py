@@ -9,7 +9,11 @@ hard, the same search finds the worlds that the samplers start from.
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as OutOfTime
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +25,7 @@ from mlnlearn.infer.sampling.localsearch import ROUNDING, polish, search
 
 _LEAST_FLIPS = 2_000
 _FLIPS_PER_VARIABLE = 20
+_FLIPS_AT_ONCE = 20_000  # without looking up: some hundredths of a second
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ def maxwalksat(
     flips: int | None = None,
     noise: float = 0.2,
     tabu: int = 3,
+    max_seconds: float | None = None,
 ) -> MapResult:
     """Search for the most probable world.
 
@@ -68,6 +74,8 @@ def maxwalksat(
         Probability of a random change instead of the best one.
     tabu
         Number of steps in which a changed variable is left alone, unless a new best world results.
+    max_seconds
+        Wall-clock limit; what is found then depends on the machine.
 
     Examples
     --------
@@ -89,15 +97,17 @@ def maxwalksat(
     rng = np.random.default_rng(seed)
     flips = max(_LEAST_FLIPS, _FLIPS_PER_VARIABLE * network.variables) if flips is None else flips
     best = MapResult(np.zeros(network.variables, np.int32), -np.inf, False, 0)
+    end = None if max_seconds is None else time.perf_counter() + max_seconds
     for number in range(1, tries + 1):
         world = _own_best(layout) if number == 1 else random_world(layout, rng)
         stream = new_stream(rng)
-        cost = search(layout, layout.unary, layout.strength, world, flips, noise, tabu, 0.0, stream)
+        potentials = (layout, layout.unary, layout.strength)
+        cost = _interruptible(flips, end, *potentials, world, flips, noise, tabu, 0.0, stream)
         polish(layout, world)
         log_weight = network.log_weight(world)
         if log_weight > best.log_weight or number == 1:
             best = MapResult(world, log_weight, bool(cost <= ROUNDING), number)
-        if best.proven:
+        if best.proven or (end is not None and time.perf_counter() >= end):
             break
     if np.isneginf(best.log_weight):
         raise _no_world(tries * flips)
@@ -127,10 +137,30 @@ def feasible_world(layout: Layout, rng: np.random.Generator, tries: int = 20) ->
     for _ in range(tries):
         world = random_world(layout, rng)
         stream = new_stream(rng)
-        cost = search(layout, unary, strength, world, flips, 0.3, 3, layout.hard / 2, stream)
+        enough = layout.hard / 2
+        cost = _interruptible(
+            flips, None, layout, unary, strength, world, flips, 0.3, 3, enough, stream
+        )
         if cost < layout.hard / 2:
             return world
     raise _no_world(tries * flips)
+
+
+def _interruptible(flips: int, end: float | None, *arguments: Any) -> float:
+    """Search on another thread where it takes a while, so that Ctrl-C and a time limit end it."""
+    stop = np.zeros(1, np.uint8)
+    if flips < _FLIPS_AT_ONCE:
+        return float(search(*arguments, stop))  # type: ignore[call-arg]
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(search, *arguments, stop)  # type: ignore[call-arg]
+        try:
+            return float(found.result(None if end is None else max(end - time.perf_counter(), 0)))
+        except OutOfTime:
+            stop[0] = 1
+            return float(found.result())
+        except BaseException:
+            stop[0] = 1
+            raise
 
 
 def random_world(layout: Layout, rng: np.random.Generator) -> Codes:

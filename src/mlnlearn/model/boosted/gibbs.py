@@ -17,6 +17,8 @@ class GibbsSettings:
         Sweeps before that.
     seed
         Of the generator.
+    max_seconds
+        Stop after so long, with the sweeps made so far; None for no limit.
 
     Examples
     --------
@@ -27,3 +29,4 @@ class GibbsSettings:
     samples: int = 200
     burn_in: int = 50
     seed: int = 0
+    max_seconds: float | None = None

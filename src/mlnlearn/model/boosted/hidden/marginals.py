@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -82,8 +83,10 @@ def sampled_marginals(
     network = GroundNetwork.of(targets, existential, hidden)
     sampler = Sampler(network, np.random.default_rng(settings.seed))
     sampler.scatter()
-    sampler.run(settings.burn_in)
-    means = sampler.run(settings.samples)
+    limit = settings.max_seconds
+    end = None if limit is None else time.monotonic() + limit
+    sampler.run(settings.burn_in, None if limit is None else time.monotonic() + limit / 4)
+    means = sampler.run(settings.samples, end)
     found: list[list[AnswerPart]] = [[] for _ in databases]
     for predicate, parts in hidden.columns.items():
         start = hidden.starts[predicate]

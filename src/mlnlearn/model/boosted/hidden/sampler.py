@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from scipy.special import expit
@@ -81,12 +82,16 @@ class Sampler:
         """Go over to another world."""
         assign(self.network.rules, truth, self._state, *self._scratch, self._work)
 
-    def run(self, sweeps: int) -> Floats:
-        """Sweep over all atoms, and return their mean conditional probabilities on the way."""
-        sums = np.zeros(len(self._state[0]))
-        for _ in range(sweeps):
+    def run(self, sweeps: int, end: float | None = None) -> Floats:
+        """Sweep over all atoms, and return their mean conditional probabilities on the way.
+
+        At the time `end` (of ``time.monotonic``) it stops, after one sweep at least.
+        """
+        sums, done = np.zeros(len(self._state[0])), 0
+        while done < sweeps and not (done and end is not None and time.monotonic() >= end):
             self._sweep(1.0, sums)
-        return sums / max(sweeps, 1)
+            done += 1
+        return sums / max(done, 1)
 
     def log_odds(self) -> Floats:
         """Return the log-odds of every atom given all others in the world as it is."""
