@@ -6,8 +6,49 @@ catch that one class and show ``str(error)`` to a person.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+LONGEST_MESSAGE = 2000
+"""Letters of an error's text: what a person reads, whatever a file holds."""
+_LONGEST_PART = 600
+_SHOWN_LINE = 120
+
+_IN_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s:@/?#]*):.*@")
+_IN_SETTINGS = re.compile(r"((?:password|passwd|pwd)\s*=\s*)('(?:\\.|[^'\\])*+'?|\S+)", re.I)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without passwords: of addresses, and of settings ``password=…``.
+
+    Whatever stands between the user and the last ``@`` of an address is taken for the password,
+    since people write those with ``/``, ``?`` and ``#`` as they are.
+
+    Examples
+    --------
+    >>> without_secrets("postgresql://anna:se/cr?t@host/shop")
+    'postgresql://anna@host/shop'
+    >>> without_secrets("host=db password='my secret' user=anna")
+    'host=db password=*** user=anna'
+    """
+    if "://" in text:
+        text = _IN_ADDRESS.sub(r"\1@", text)
+    return _IN_SETTINGS.sub(r"\1***", text)
+
+
+def shortened(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """Return a text of bounded length: of a longer one, its beginning and its end.
+
+    Examples
+    --------
+    >>> shortened("a" * 50 + "b" * 50, 21)
+    'aaaaaaaaaa…bbbbbbbbbb'
+    """
+    if len(text) <= most:
+        return text
+    half = (most - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +67,7 @@ class Location:
     text: str = ""
 
     def __str__(self) -> str:
-        parts = [self.file]
+        parts = [shortened(without_secrets(self.file), _LONGEST_PART)]
         if self.line:
             parts.append(str(self.line))
             if self.column:
@@ -37,18 +78,22 @@ class Location:
         """Return the source line with a caret under the column, or nothing without the text."""
         if not self.text or not self.column:
             return ""
-        shown = self.text.replace("\t", " ")
-        return f"\n  {shown}\n  {' ' * (self.column - 1)}^"
+        start = max(0, self.column - _SHOWN_LINE // 2) if len(self.text) > _SHOWN_LINE else 0
+        shown = self.text[start : start + _SHOWN_LINE].replace("\t", " ")
+        before = "…" if start else ""
+        after = "…" if start + _SHOWN_LINE < len(self.text) else ""
+        gap = " " * (len(before) + self.column - 1 - start)
+        return f"\n  {before}{shown}{after}\n  {gap}^"
 
 
 class MlnError(Exception):
     """Base of all errors of this library: a message, optionally with a place and a remedy."""
 
     def __init__(self, message: str, location: Location | None = None, hint: str = "") -> None:
-        self.message = message
+        self.message = shortened(without_secrets(message), _LONGEST_PART)
         self.location = location
-        self.hint = hint
-        super().__init__(message)
+        self.hint = shortened(without_secrets(hint), _LONGEST_PART)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -61,8 +106,13 @@ class InputError(MlnError):
     """Something is wrong with a file, table or value that the user gave."""
 
 
+_MORE = "… and {} more"
+
+
 class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
     """All problems of one input, collected so that they can be mended in one go.
+
+    The text lists the first of them; `problems` has all.
 
     Examples
     --------
@@ -78,7 +128,16 @@ class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
         super().__init__(f"{count} problem{'s' if count != 1 else ''} found")
 
     def __str__(self) -> str:
-        return "\n".join([self.message, *(str(problem) for problem in self.problems)])
+        lines = [self.message]
+        room = LONGEST_MESSAGE - len(self.message) - len(_MORE.format(len(self.problems)))
+        for number, problem in enumerate(self.problems):
+            text = str(problem)
+            room -= len(text) + 1
+            if room < 0 and number:
+                lines.append(_MORE.format(len(self.problems) - number))
+                break
+            lines.append(text)
+        return "\n".join(lines)
 
 
 class CountOverflowError(MlnError):

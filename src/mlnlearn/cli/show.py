@@ -12,13 +12,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mlnlearn.errors import shortened, without_secrets
+
 _GAP = 2
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def complain(kind: str, message: str) -> None:
     """Say on standard error what is wrong: an error, a warning or a note."""
-    typer.echo(f"{typer.style(f'{kind}:', fg=_COLOURS[kind], bold=True)} {message}", err=True)
+    text = shortened(without_secrets(message))
+    typer.echo(f"{typer.style(f'{kind}:', fg=_COLOURS[kind], bold=True)} {text}", err=True)
 
 
 def print_json(value: Any) -> None:

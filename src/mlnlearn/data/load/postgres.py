@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.ddl import TableDefinition
@@ -87,8 +87,9 @@ def read_address(address: ServerAddress, wanted: Iterable[str] | None = None) ->
 def _reason(error: Exception, url: str) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     parts = urlsplit(url)
-    secret = parts.netloc.rpartition("@")[0].partition(":")[2]
-    for password in filter(None, {secret, unquote(secret)}):
+    secrets = [parts.netloc.rpartition("@")[0].partition(":")[2]]
+    secrets += [value for key, value in parse_qsl(parts.query) if "password" in key.lower()]
+    for password in filter(None, {*secrets, *map(unquote, secrets)}):
         text = text.replace(password, "***")
     return text
 

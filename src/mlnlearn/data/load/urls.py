@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
-from mlnlearn.errors import InputError, Location
+from mlnlearn.errors import InputError, Location, without_secrets
 
 FILES = ("sqlite", "duckdb")
 SERVERS = ("postgresql", "postgres")
 
+_ADDRESS = (
+    "postgresql://user:password@host:port/name; in a user or password "
+    "write %2F for '/', %3F for '?', %23 for '#', %40 for '@'"
+)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -27,13 +31,13 @@ class ServerAddress:
         Schemas asked for by ``?schema=one,two``; those of the search path where there are none.
     """
 
-    url: str
+    url: str = field(repr=False)
     schemas: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
-        """The address without a password, to name it in messages."""
-        return without_password(self.url)
+        """The address without a password, to name it in messages and in what is stored."""
+        return shown_address(self.url)
 
     @property
     def name(self) -> str:
@@ -67,9 +71,9 @@ def read_url(text: str) -> Path | ServerAddress:
     """
     found = _SCHEME.match(text)
     scheme = found.group(1).lower() if found else ""
-    where = Location(without_password(text))
+    where = Location(shown_address(text))
     if scheme in FILES:
-        parts = urlsplit(text)
+        parts = _split(text, where)
         path = unquote(parts.path.removeprefix("/"))
         if parts.netloc or not path:
             example = f"{scheme}:///folder/file, or {scheme}:////folder/file for an absolute path"
@@ -78,22 +82,35 @@ def read_url(text: str) -> Path | ServerAddress:
     if scheme not in SERVERS:
         known = ", ".join(f"{name}://" for name in (*FILES, SERVERS[0]))
         raise InputError(f"no databases with addresses {scheme}://…; there are: {known}", where)
-    parts = urlsplit(text)
+    parts = _split(text, where)
     options = parse_qsl(parts.query, keep_blank_values=True)
     schemas = [name for key, value in options if key == "schema" for name in value.split(",")]
     query = urlencode([(key, value) for key, value in options if key != "schema"])
     return ServerAddress(urlunsplit(parts._replace(query=query)), tuple(filter(None, schemas)))
 
 
-def without_password(url: str) -> str:
-    """Return an address without the password in it.
+def _split(text: str, where: Location) -> SplitResult:
+    """Split an address; a complaint quotes no part of it, which might be a password."""
+    try:
+        parts = urlsplit(text)
+        if parts.scheme in FILES:
+            return parts
+        _ = parts.port
+    except ValueError:
+        raise InputError("the host or port cannot be read", where, _ADDRESS) from None
+    if "@" not in parts.netloc and "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        raise InputError("there is a '/', '?' or '#' before the '@'", where, _ADDRESS)
+    return parts
+
+
+def shown_address(text: str) -> str:
+    """Return an address as it may be shown and stored: without password and settings.
 
     Examples
     --------
-    >>> without_password("postgresql://anna:secret@localhost:5433/shop?password=secret")
+    >>> shown_address("postgresql://anna:secret@localhost:5433/shop?password=secret")
     'postgresql://anna@localhost:5433/shop'
+    >>> shown_address("postgresql://anna:se#cr/et@localhost/shop")
+    'postgresql://anna@localhost/shop'
     """
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    netloc = user.partition(":")[0] + at + host
-    return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
+    return re.split("[?#]", without_secrets(text), maxsplit=1)[0]
