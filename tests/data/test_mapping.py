@@ -378,7 +378,7 @@ def test_mapping_files(tmp_path):
     with pytest.raises(InputError, match=r"mapping.toml:1:21: not TOML"):
         build_database([PERSON], file)
     file.write_bytes(b"\xff")
-    with pytest.raises(InputError, match="byte 1 is not UTF-8"):
+    with pytest.raises(InputError, match="byte 0xff is not UTF-8"):
         build_database([PERSON], file)
-    with pytest.raises(InputError, match="cannot read the mapping: No such file"):
+    with pytest.raises(InputError, match="cannot read the file: No such file"):
         build_database([PERSON], tmp_path / "none.toml")

@@ -77,7 +77,7 @@ def test_a_failure_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="cannot be a file"):
         save_tables([*tables(), bad], tmp_path / "folder")
     twice = Table("t", {"id": Column(("A",), np.zeros(2, np.int32))}, ("id",))
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(InputError, match="cannot write the file: UNIQUE"):
         save_tables([twice], tmp_path / "out.sqlite")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="there is no folder"):

@@ -86,7 +86,7 @@ def test_files(tmp_path):
     assert list(again.rows("likes")) == [("Anna", 'a "pie"'), ("bob", "Jam")]
     assert again.count("rain") == 1
     assert (tmp_path / "some.db").read_text() == (
-        'likes(Anna,"a \\"pie\\"")\nlikes("bob",Jam)\nrain()\n'
+        '// mlnlearn facts\nlikes(Anna,"a \\"pie\\"")\nlikes("bob",Jam)\nrain()\n'
     )
 
 

@@ -9,6 +9,8 @@ from typing import TypeAlias
 from mlnlearn.errors import InputError
 
 _BARE_CONSTANT = re.compile(r"(?:[A-Z][A-Za-z0-9_\-']*|-?[0-9]+(?:\.[0-9]+)?)\Z")
+MOST_ARGUMENTS = 64
+"""Of a predicate: as many as arrays have dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ class Predicate:
     name: str
     types: tuple[str, ...] = ()
     function: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.types) > MOST_ARGUMENTS:
+            raise InputError(
+                f"{self.name} has {len(self.types)} arguments, more than {MOST_ARGUMENTS}"
+            )
 
     @property
     def arity(self) -> int:

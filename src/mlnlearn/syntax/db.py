@@ -30,7 +30,9 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _ITEM = re.compile(r'"[^"]*"|[^,"\s]+')
-_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?s:.*?)\*/')
+# Of a string or comment that is never closed, one match takes all: else each further one in it
+# would be looked through to the end again.
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"?|//[^\n]*|/\*(?s:.*?)\*/|/\*(?s:.*)')
 _CHUNK = 1 << 22
 _MARK = "\0"
 
@@ -274,7 +276,12 @@ def _without_comments(text: str) -> str:
 
     def blank(match: re.Match[str]) -> str:
         found = match.group()
-        return found if found[0] == '"' else re.sub(r"[^\n]", " ", found)
+        if found[0] == '"':
+            return found
+        # What is never closed stays visible where it opens, and is complained about there.
+        closed = found.startswith("//") or (found.endswith("*/") and len(found) > 3)
+        shown = "" if closed else found[:2]
+        return shown + re.sub(r"[^\n]", " ", found[len(shown) :])
 
     return _COMMENT.sub(blank, text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from mlnlearn.logic.atoms import Constant, Predicate
+from mlnlearn.logic.atoms import MOST_ARGUMENTS, Constant, Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.tokens import Cursor, Token, is_variable_name, unquote
 
@@ -39,6 +39,11 @@ class SymbolTable:
         self.constants |= {kind: dict.fromkeys(names) for kind, names in schema.listed.items()}
         self.listed = set(schema.listed)
         self.functional = dict(schema.functional)
+        self._used = {kind for predicate in schema.predicates for kind in predicate.types}
+
+    def is_type(self, name: str) -> bool:
+        """Tell whether a name has been declared or used as a type so far."""
+        return name in self.constants or name in self._used
 
     def schema(self) -> Schema:
         """Return what has been declared, as a value."""
@@ -74,6 +79,7 @@ class SymbolTable:
         if known is not None:
             return known == predicate and self.functional.get(known.name, ()) == marked
         self.predicates[predicate.name] = predicate
+        self._used.update(predicate.types)
         if marked:
             self.functional[predicate.name] = marked
         return True
@@ -109,7 +115,10 @@ class DeclarationParser:
         if found is None:
             return False
         kinds, marked = found
-        return known is None or marked or (not known.function and kinds == known.types)
+        if known is None or marked:
+            return True
+        # Types in the places of arguments make a declaration, if another one than before.
+        return not known.function and all(map(self.table.is_type, kinds))
 
     def _scan_types(self) -> tuple[tuple[str, ...], bool] | None:
         """Look ahead over ``name(type,type!)`` up to the line end."""
@@ -173,6 +182,8 @@ class DeclarationParser:
             return (), ()
         while True:
             kinds.append(self._name("a type"))
+            if len(kinds) > MOST_ARGUMENTS:
+                cursor.fail(f"more than {MOST_ARGUMENTS} arguments", cursor.peek())
             if cursor.at("!"):
                 cursor.take()
                 marked.append(len(kinds) - 1)

@@ -8,7 +8,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
 from mlnlearn.logic.formulas import EitherSign, Exists, Forall, Formula, Rule, children
 from mlnlearn.logic.schema import Schema
-from mlnlearn.syntax.mln import MlnFile
+from mlnlearn.syntax.mln import MlnFile, reads_as_declaration
 from mlnlearn.syntax.symbols import is_reserved, is_symbol_name
 from mlnlearn.syntax.tokens import is_variable_name, tokenize
 
@@ -38,20 +38,7 @@ def write_mln(file: MlnFile) -> str:
 def _line(rule: Rule) -> str:
     _check_rule(rule)
     text = str(rule)
-    return f"({text})" if _reads_as_declaration(rule) else text
-
-
-def _reads_as_declaration(rule: Rule) -> bool:
-    """Tell whether a rule repeats a declaration word for word: ``smokes(person)``."""
-    formula = rule.formula
-    return (
-        isinstance(formula, Atom)
-        and formula.predicate.arity > 0
-        and not formula.predicate.function
-        and not (rule.hard or rule.whole or rule.per_constant or rule.weight is not None)
-        and tuple(term.name if isinstance(term, Variable) else None for term in formula.terms)
-        == formula.predicate.types
-    )
+    return f"({text})" if reads_as_declaration(rule) else text
 
 
 def _is_word(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from numpy.typing import NDArray
 from mlnlearn.data.load.columns import Column, ColumnBuilder
 from mlnlearn.data.load.tables import SHOWN_ROWS
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import open_input
 
 _CHUNK = 10_000
+MOST_COLUMNS = 10_000
+"""Of a table: each becomes a predicate, and far fewer can be learned from."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ def read_cells(path: Path, delimiter: str, is_header: Callable[[list[str]], bool
     for starts, rows in _chunks(path, delimiter):
         if not first:
             first, first_line = rows[0], starts[0]
+            if len(first) > MOST_COLUMNS:
+                message = f"the first line has {len(first):,} cells, more than {MOST_COLUMNS:,}"
+                raise InputError(message, Location(str(path), first_line))
             builders = [ColumnBuilder() for _ in first]
             if is_header(first):
                 del rows[0], starts[0]
@@ -93,7 +100,10 @@ def _chunks(path: Path, delimiter: str) -> Iterator[tuple[list[int], list[list[s
     """
     where = str(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with (
+            open_input(path) as binary,
+            io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as file,
+        ):
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             more = True
             while more:
@@ -113,9 +123,6 @@ def _chunks(path: Path, delimiter: str) -> Iterator[tuple[list[int], list[list[s
                     rows = [row for row in rows if row]
                 if rows:
                     yield starts, rows
-    except OSError as error:
-        reason = error.strerror or "cannot be opened"
-        raise InputError(f"cannot read the file: {reason}", Location(where)) from None
     except UnicodeDecodeError:
         line, place = _bad_byte(path)
         message = f"byte {place} of the line is not UTF-8"

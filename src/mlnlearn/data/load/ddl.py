@@ -1,7 +1,8 @@
 """Keys and column types from ``CREATE TABLE`` statements.
 
 SQLite itself reads the statements, in memory: there is no SQL parser here to be wrong. Statements
-other than definitions are skipped, and an authorizer keeps definitions from touching any file.
+other than definitions are skipped. An authorizer keeps definitions from touching any file and from
+asking for anything: a table is declared, never computed; and all of it takes little time and room.
 """
 
 from __future__ import annotations
@@ -11,14 +12,29 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from mlnlearn.data.load.tables import ForeignKey
 from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.files import read_text
 
 _SKIPPED = {"begin", "commit", "end", "insert", "pragma", "set", "use", "lock", "unlock"}
-_LEADING = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
+# The parts of SQL text that may hold a semicolon of their own, each to its end or that of the text.
+_PART = re.compile(
+    r"""
+      (?P<blank>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
+    | '(?:[^']|'')*+'?|"[^"]*+"?|`[^`]*+`?|\[[^\]]*+\]?
+    | (?P<word>\w+)
+    | (?P<end>;)
+    | .
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_MOST_PROBLEMS = 20
+_MOST_STEPS = 100  # of a thousand instructions: declarations need a few
+_LONGEST_VALUE = 1_000_000
 _NEAR = re.compile(r'near "(.*)": ', re.DOTALL)
 _HINT = "SQL definitions are read by SQLite: CREATE TABLE with PRIMARY KEY and FOREIGN KEY clauses"
 
@@ -44,27 +60,22 @@ def read_ddl(ddl: str | Path) -> list[TableDefinition]:
     """
     if isinstance(ddl, str) and "(" in ddl:
         return _definitions(ddl, "ddl")
-    try:
-        text = Path(ddl).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise InputError(f"cannot read the SQL definitions: {reason}", Location(str(ddl))) from None
-    except UnicodeDecodeError as error:
-        message = f"byte {error.start + 1} is not UTF-8"
-        raise InputError(message, Location(str(ddl))) from None
-    return _definitions(text, str(ddl))
+    return _definitions(read_text(ddl), str(ddl))
 
 
 def _definitions(text: str, source: str) -> list[TableDefinition]:
     problems: list[InputError] = []
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.set_authorizer(_authorize)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         for start, statement in _statements(text):
             try:
                 _execute(connection, statement)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, ValueError) as error:
                 place = start + _fault(statement, str(error))
                 problems.append(InputError(str(error), _location(text, place, source), _HINT))
+            if len(problems) == _MOST_PROBLEMS:
+                break
         connection.set_authorizer(None)
         found = [] if problems else sqlite_definitions(connection)
     if problems:
@@ -81,27 +92,36 @@ def _execute(connection: sqlite3.Connection, statement: str) -> None:
         return
     if word not in {"create", "drop", "alter"}:
         raise sqlite3.OperationalError(f'near "{word}": expected a table definition')
+    steps = count()
+    connection.set_progress_handler(lambda: next(steps) >= _MOST_STEPS, 1000)
     connection.execute(statement)
 
 
 def _authorize(action: int, *_: Any) -> int:
-    forbidden = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_VTABLE}
+    forbidden = {
+        sqlite3.SQLITE_ATTACH,
+        sqlite3.SQLITE_DETACH,
+        sqlite3.SQLITE_CREATE_VTABLE,
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_RECURSIVE,
+    }
     return sqlite3.SQLITE_DENY if action in forbidden else sqlite3.SQLITE_OK
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield each statement with the place where it starts."""
-    start = 0
-    while start < len(text):
-        skipped = _LEADING.match(text, start)
-        start = skipped.end() if skipped else start
-        stop = text.find(";", start)
-        while stop >= 0 and not sqlite3.complete_statement(text[start : stop + 1]):
-            stop = text.find(";", stop + 1)
-        stop = len(text) if stop < 0 else stop + 1
-        if text[start:stop].strip(" \n\t\r;"):
-            yield start, text[start:stop]
-        start = stop
+    start, words = -1, [""]
+    for part in _PART.finditer(text):
+        if part["blank"] or (part["end"] and start < 0):
+            continue
+        start = part.start() if start < 0 else start
+        if not part["end"]:
+            words.append(part["word"] or "")
+        elif "trigger" not in map(str.lower, words[:4]) or words[-1].lower() == "end":
+            yield start, text[start : part.end()]
+            start, words = -1, [""]
+    if start >= 0:
+        yield start, text[start:]
 
 
 def _fault(statement: str, message: str) -> int:

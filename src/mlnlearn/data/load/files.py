@@ -184,13 +184,15 @@ def read_csv(
 
 
 def _check_header(header: list[str], source: str, line: int) -> list[InputError]:
-    problems = []
+    problems: list[InputError] = []
+    seen: set[str] = set()
     for place, title in enumerate(header):
         where = Location(source, line)
         if not title:
             problems.append(InputError(f"column {place + 1} has no name", where))
-        elif title.lower() in (other.lower() for other in header[:place]):
+        elif title.lower() in seen:
             problems.append(InputError(f"column {title!r} is named twice", where))
+        seen.add(title.lower())
     return problems
 
 
