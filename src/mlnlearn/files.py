@@ -1,46 +1,288 @@
-"""Writing files so that nothing is ever half-written; reading numbers that are numbers."""
+"""Files: inputs are regular and of bounded size, outputs replace nothing by mistake or by half.
+
+Whatever the operating system refuses becomes an `InputError` with the path and the reason.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import math
 import os
+import shutil
+import stat
 import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
-from mlnlearn.errors import InputError
+from mlnlearn.errors import InputError, InputErrors, Location
+
+RULES_MARK = "// mlnlearn rules\n"
+"""The first line of rules that we write."""
+FACTS_MARK = "// mlnlearn facts\n"
+"""The first line of facts that we write."""
+PAGE_MARK = "<!doctype html>\n<!-- mlnlearn report -->\n"
+"""The first lines of pages that we write."""
+_MODEL_MARK = b'"format": "mlnlearn '
+_MARKS = tuple(
+    mark.encode()
+    for mark in (
+        RULES_MARK,
+        FACTS_MARK,
+        PAGE_MARK,
+        '{\n "learner": "',  # results of an evaluation, of one learner and of several
+        '[\n {\n  "learner": "',
+        "atom,probability,standard_error\n",
+    )
+)
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_UNPACKED_FREELY = 1 << 26
+_MOST_EXPANSION = 200  # text of facts packs up to some 50 times; bombs, 1,000 times
+_LEAST_ROOM = 1 << 16
+_LONGEST_START = 256
+
+AnyPath = str | PathLike[str]
+PathT = TypeVar("PathT", bound=AnyPath)
 
 
-def write_atomically(path: str | PathLike[str], text: str) -> None:
-    """Write a text file in full or not at all: first beside the target, then put in its place.
+@contextmanager
+def located(path: AnyPath, doing: str) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that names the path.
+
+    Examples
+    --------
+    >>> with located("model.mln", "write"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: model.mln: cannot write the file: No space left on device
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        raise InputError(f"cannot {doing} the file: {reason}", Location(str(path))) from None
+
+
+@contextmanager
+def open_input(path: AnyPath) -> Iterator[BinaryIO]:
+    """Open a regular file for reading; a pipe or device, which may never end, is refused.
+
+    Examples
+    --------
+    >>> with open_input("/dev/zero") as file:
+    ...     pass
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: /dev/zero: cannot read the file: not a regular file
+    """
+    with located(path, "read"):
+        try:
+            # Without waiting: a pipe that nobody writes to would never open.
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except ValueError as error:  # a zero byte in the name
+            raise OSError(str(error)) from None
+        with os.fdopen(handle, "rb") as file:
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError("it is a folder" if stat.S_ISDIR(mode) else "not a regular file")
+            yield file
+
+
+def read_text(path: AnyPath) -> str:
+    """Return the text of a file (UTF-8), unpacked where it is gzip.
+
+    Examples
+    --------
+    >>> read_text("no/such/file.mln")
+    Traceback (most recent call last):
+    ...
+    mlnlearn.errors.InputError: no/such/file.mln: cannot read the file: No such file or directory
+    """
+    with open_input(path) as file:
+        data = file.read()
+        if data.startswith(_GZIP_MAGIC):
+            data = _unpacked(data, path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
+            Location(str(path), line),
+            hint="save the file as UTF-8",
+        ) from None
+
+
+def _unpacked(data: bytes, path: AnyPath) -> bytes:
+    most = max(_UNPACKED_FREELY, _MOST_EXPANSION * len(data))
+    try:
+        found = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    except (EOFError, zlib.error, ValueError, gzip.BadGzipFile) as error:
+        raise InputError(f"cannot read the file: {error}", Location(str(path))) from None
+    if len(found) > most:
+        raise InputError(
+            f"unpacked, the file has more than {_MOST_EXPANSION} times its size",
+            Location(str(path)),
+            hint="unpack it yourself, if it is what it should be",
+        )
+    return found
+
+
+def write_files(texts: Mapping[PathT, str]) -> None:
+    """Write text files, all of them in full or none: first beside the targets, then in their place.
+
+    A symbolic link is followed; what is no regular file is never replaced.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     target = Path(folder) / "model.mln"
-    ...     write_atomically(target, "student(person)")
+    ...     write_files({target: "student(person)", target.with_suffix(".json"): "{}"})
     ...     target.read_text()
     'student(person)'
     """
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    ready: list[tuple[Path, Path]] = []
+    new: list[Path] = []
+    try:
+        for path, text in texts.items():
+            with located(path, "write"):
+                target = _target(path)
+                ready.append((_written_beside(target, text), target))
+        for (hidden, target), path in zip(ready, texts, strict=True):
+            with located(path, "write"):
+                if not target.exists():
+                    new.append(target)
+                hidden.replace(target)
+    except BaseException:
+        for left in (*(hidden for hidden, _ in ready), *new):
+            left.unlink(missing_ok=True)
+        raise
+
+
+def _target(path: AnyPath) -> Path:
+    """Return the regular file, there already or not, that a path leads to."""
+    try:
+        target = Path(os.path.realpath(path))
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise OSError(f"there is no folder {target.parent}") from None
+        return target
+    except ValueError as error:  # a zero byte in the name
+        raise OSError(str(error)) from None
+    if not stat.S_ISREG(mode):
+        raise OSError("it is a folder" if stat.S_ISDIR(mode) else "not a regular file")
+    return target
+
+
+def _written_beside(target: Path, text: str) -> Path:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".mlnlearn-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         Path(name).chmod(mode)
-        Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    return Path(name)
 
 
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def check_outputs(
+    outputs: Iterable[AnyPath], inputs: Iterable[AnyPath] = (), *, replace: bool = False
+) -> None:
+    """Refuse, before any work is done, outputs that cannot be written or would destroy something.
+
+    Parameters
+    ----------
+    outputs
+        The files to write.
+    inputs
+        What is read; of a folder, the files in it and in its folder ``tables``. An output that is
+        an input, by whatever name or link, is always refused.
+    replace
+        Whether files that we did not write may be replaced. Ours are known by their first lines.
+
+    Examples
+    --------
+    >>> check_outputs(["no/such/folder/model.mln"])
+    Traceback (most recent call last):
+    ...
+    mlnlearn.errors.InputErrors: 1 problem found
+    no/such/folder/model.mln: cannot write the file: there is no folder ...no/such/folder
+    """
+    read = {_identity(file) for path in inputs for file in _files_of(path)}
+    seen: set[object] = set()
+    problems: list[InputError] = []
+    for path in outputs:
+        try:
+            with located(path, "write"):
+                _check_output(path, read, seen, replace)
+        except InputError as problem:
+            problems.append(problem)
+    if problems:
+        raise InputErrors(problems)
+
+
+def _check_output(path: AnyPath, read: set[object], seen: set[object], replace: bool) -> None:
+    if not str(path) or str(path) == ".":
+        raise OSError("the name is empty")
+    target, where = _target(path), Location(str(path))
+    same = _identity(target)
+    if same in read:
+        raise InputError("this output is also an input", where, "name another file")
+    if same in seen:
+        raise InputError("two outputs have this name", where, "name another file")
+    seen.add(same)
+    if target.exists() and not replace and not is_ours(target):
+        raise InputError(
+            "the file is there already, and mlnlearn did not write it",
+            where,
+            "name another file, or give --force to replace it",
+        )
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise OSError(f"the folder {target.parent} is read-only")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise OSError("it is read-only")
+    if shutil.disk_usage(target.parent).free < _LEAST_ROOM:
+        raise OSError("no space left on device")
+
+
+def is_ours(path: AnyPath) -> bool:
+    """Tell whether we wrote a file, by how it begins; an empty one is anybody's."""
+    with open_input(path) as file:
+        start = file.read(_LONGEST_START)
+    model = start.startswith(b"{") and _MODEL_MARK in start
+    return not start or model or start.startswith(_MARKS)
+
+
+def _identity(path: AnyPath) -> object:
+    """Return what tells a file from all others: links of either kind lead to the same."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(str(path).replace("\0", ""))
+    return found.st_dev, found.st_ino
+
+
+def _files_of(path: AnyPath) -> Iterator[AnyPath]:
+    yield path
+    for folder in (Path(path), Path(path) / "tables"):
+        try:
+            yield from folder.iterdir()
+        except (OSError, ValueError):
+            continue
 
 
 def refuse_non_finite(value: Any, where: str) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mlnlearn.errors import InputError, Location
-from mlnlearn.files import write_atomically
+from mlnlearn.files import open_input, write_files
 
 FORMAT = "mlnlearn journal 1"
 Json = Any
@@ -104,7 +104,7 @@ class Journal:
                 self._read(self._path, header)
             else:
                 text = self._line(header)
-                write_atomically(self._path, text.decode())
+                write_files({self._path: text.decode()})
                 self._size = len(text)
         except OSError as error:
             self._fail(f"cannot use this checkpoint: {error.strerror or error}")
@@ -153,7 +153,8 @@ class Journal:
 
     def _read(self, path: Path, header: dict[str, Json]) -> None:
         """Take up the results of an earlier run; leave out, and cut off, an unfinished line."""
-        text = path.read_bytes()
+        with open_input(path) as file:
+            text = file.read()
         whole = text[: text.rfind(b"\n") + 1]
         records = self._records(whole)
         wrong = _differences(next(records, None), header)

@@ -1,11 +1,9 @@
 """``mlnlearn report``."""
 
 import csv
-import sys
 
 import pytest
 
-from mlnlearn.cli.main import run
 from mlnlearn.data.load.files import from_csv
 from mlnlearn.data.synthetic import university
 from mlnlearn.model.mln import MLN
@@ -27,17 +25,6 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / f"area{place}.db").write_text("".join(lines))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def program(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mlnlearn", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
 
 
 def test_a_network(folder, program):

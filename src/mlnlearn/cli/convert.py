@@ -10,9 +10,11 @@ import typer
 import mlnlearn as ml
 from mlnlearn.cli.inspect import MappingOption, SchemaOption
 from mlnlearn.cli.options import TablesOption
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, load_tables
 from mlnlearn.errors import InputError
+from mlnlearn.files import FACTS_MARK, write_files
 
 
 def convert(
@@ -26,19 +28,25 @@ def convert(
     out: Annotated[
         Path, typer.Option(help="The .db file to write; declarations go beside it, in .mln.")
     ] = Path("data.db"),
+    force: ForceOption = False,
 ) -> None:
     """Write data as facts and declarations: .db and .mln."""
     if bool(files) == (tables is not None):
         raise InputError("name the data: files, or --tables")
     if out.suffix != ".db":
         raise InputError(f"--out {out}: expected a file that ends in .db")
+    declarations = out.with_suffix(".mln")
+    check(
+        [out, declarations], force=force, data=files or [], tables=tables, others=[schema, mapping]
+    )
+    from mlnlearn.data.write import db_text  # noqa: PLC0415 - loads NumPy
+
     sources = load_tables(tables, schema, mapping) if tables else load(files or [], schema, mapping)
     if len(sources.databases) > 1:
         raise InputError(
             f"the files make {len(sources.databases)} databases", hint="convert them one by one"
         )
     [database] = sources.databases
-    declarations = out.with_suffix(".mln")
-    ml.write_db(database, out)
-    ml.MLN(database.schema).save(declarations)
+    facts = FACTS_MARK + db_text(database)
+    write_files({out: facts, declarations: ml.MLN(database.schema).file_text()})
     console().print(f"{database.true_atoms:,} facts in {out}, declarations in {declarations}")

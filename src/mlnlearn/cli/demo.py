@@ -13,8 +13,9 @@ from rich.console import Console
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import print_profile
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console, heading, print_table, share
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, free_variables
 
@@ -83,8 +84,10 @@ def demo(
     report: Annotated[
         Path | None, typer.Option(help="Write a page about the learned trees here.")
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Make up a university by known rules, look into it, and learn the rules again."""
+    check([report], force=force)
     started = time.perf_counter()
     out = console()
     made = ml.synthetic.university(_STUDENTS, areas=_AREAS, rng=_SEED)
@@ -105,7 +108,7 @@ def demo(
         from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
 
         title = "Who advises whom, in a university made up by known rules"
-        write_atomically(report, page(learned.trees, [smaller.databases[-1]], title=title))
+        write_files({report: page(learned.trees, [smaller.databases[-1]], title=title)})
         out.print(f"\nThe trees, drawn, with curves and every prediction explained: {report}")
     out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
 

@@ -32,11 +32,12 @@ from mlnlearn.cli.options import (
     TablesOption,
     names,
 )
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, print_json
 from mlnlearn.cli.sources import Sources
 from mlnlearn.errors import InputError, MlnError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
@@ -118,13 +119,17 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Write the results as JSON.", show_default=False)
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train on some of the data, predict the rest, and so on for every fold in turn."""
     ratio = _negatives(negatives)
     chosen = entries(learner)
     split = Split(groups, entities, parts, time, cuts)
-    sources = read((db or []) + (more or []), tables, schema, mapping)
+    paths = (db or []) + (more or [])
+    given = [text.partition("=")[2].strip() for text in (*(set_ or ()), *(try_ or ()))]
+    check([out], force=force, data=paths, tables=tables, others=[schema, mapping, *given])
+    sources = read(paths, tables, schema, mapping)
     queries = _queries(query, sources)
     learners = with_settings(chosen, set_ or (), queries, _asks_for_links(queries, sources))
     tried = grids(chosen, try_ or ())
@@ -135,7 +140,7 @@ def evaluate(
     compared = _compared(found)
     if out is not None:
         text = json_text.dumps(plain(found, compared), indent=1, ensure_ascii=False)
-        write_atomically(out, text + "\n")
+        write_files({out: text + "\n"})
     if json:
         print_json(plain(found, compared))
     else:

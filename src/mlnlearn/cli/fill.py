@@ -32,9 +32,11 @@ def fill(
     json: bool,
 ) -> None:
     """Predict the empty cells of tables; write probabilities, and tables without empty cells."""
-    from mlnlearn.data.load.save import save_tables  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.load.save import check_new, save_tables  # noqa: PLC0415 - loads NumPy
     from mlnlearn.structure.join_bayes.fill import fill_tables  # noqa: PLC0415
 
+    if filled is not None:
+        check_new(filled)
     learned = _read(model)
     found = read_source(tables, schema)
     started = time.process_time()

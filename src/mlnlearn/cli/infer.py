@@ -18,10 +18,12 @@ from mlnlearn.cli.options import (
     MoreArgument,
     SeedOption,
     TablesOption,
+    finite,
     names,
     read_model,
 )
 from mlnlearn.cli.options import one_database as only
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
@@ -88,12 +90,16 @@ def infer(
         int, typer.Option(help="Samples, where sampling is needed.", min=1)
     ] = _SAMPLES,
     max_seconds: Annotated[
-        float | None, typer.Option(help="Time limit of each sampled part.", show_default=False)
+        float | None,
+        typer.Option(
+            help="Time limit of each sampled part.", show_default=False, min=0, callback=finite
+        ),
     ] = None,
     seed: SeedOption = 0,
     out: Annotated[
         Path | None, typer.Option(help="Write the answers as CSV.", show_default=False)
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Give the probability of every unknown atom of some predicates.
@@ -102,6 +108,7 @@ def infer(
     --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
     """
     paths = (db or []) + (more or [])
+    check([out], force=force, data=paths, tables=tables, model=model, others=[schema, filled])
     if tables is not None:
         if paths or method != "auto" or open_predicates or closed or query_evidence:
             raise InputError("--tables goes with none of --db, --method, --open, --closed")
@@ -125,7 +132,7 @@ def infer(
                 "a boosted model takes none of --method, --open, --closed and --query-evidence",
                 hint="it predicts its targets from all other predicates",
             )
-        answers = _from_boosted(found, evidence, asked, samples, seed)
+        answers = _from_boosted(found, evidence, asked, samples, max_seconds, seed)
     elif method == "lifted":
         if query_evidence:
             raise InputError("--method lifted does not take --query-evidence")
@@ -178,7 +185,12 @@ def _print_answers(answers: Answers, query: str, seconds: float) -> None:
 
 
 def _from_boosted(
-    model: BoostedModel, evidence: Database, asked: tuple[str, ...], samples: int, seed: int
+    model: BoostedModel,
+    evidence: Database,
+    asked: tuple[str, ...],
+    samples: int,
+    max_seconds: float | None,
+    seed: int,
 ) -> Answers:
     """Ask a boosted model, and return its answers in the form of all others."""
     import numpy as np  # noqa: PLC0415 - loaded with the model anyway
@@ -189,8 +201,8 @@ def _from_boosted(
     for name in asked:
         model.rules_of(name)
     # The default is meant for single atoms; a sweep of this sampler goes over all of them.
-    sweeps = {} if samples == _SAMPLES else {"samples": samples}
-    found = model.query(evidence, GibbsSettings(seed=seed, **sweeps))
+    sweeps: dict[str, int] = {} if samples == _SAMPLES else {"samples": samples}
+    found = model.query(evidence, GibbsSettings(seed=seed, max_seconds=max_seconds, **sweeps))
     method, error = ("gibbs", np.nan) if model.is_joint else ("closed form", 0.0)
     tables, components = [], []
     for part in found.parts:

@@ -23,6 +23,7 @@ from mlnlearn.cli.options import (
     cut_off,
     names,
 )
+from mlnlearn.cli.outputs import ForceOption, check, model_files
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, load, load_tables
@@ -78,6 +79,7 @@ def learn(
     out: Annotated[
         Path | None, typer.Option(help="Write the model here.", show_default=False)
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Learn rules and their weights from databases or tables."""
@@ -91,6 +93,12 @@ def learn(
         raise InputError("--out: name a file for the model")
     chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed, base)
     paths, cut = (db or []) + (more or []), cut_off(until, time_column)
+    given = [schema, mapping, *(text.partition("=")[2].strip() for text in set_ or ())]
+    beside = entry.tables or entry.has("target") or entry.has("base")
+    files = list(model_files(out, beside))
+    check(files, force=force, data=paths, tables=tables, others=given)
+    if checkpoint is not None:  # whose it is, is said in it
+        check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
     sources = _sources(learner, entry, paths, tables, schema, mapping, cut)
     found, cost = _fit(learner, entry, chosen, sources, checkpoint)
     model = _model(found)

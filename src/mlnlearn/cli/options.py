@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +12,8 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import open_input, read_text
 from mlnlearn.registry import LEARNERS
-from mlnlearn.syntax.files import read_text
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs
     from mlnlearn.data.load.cutoff import CutOff
@@ -67,7 +68,24 @@ TimeColumnOption = Annotated[
         show_default=False,
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same result.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**63 - 1)
+]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse what is no number: bounds let ``nan`` and ``inf`` through.
+
+    Examples
+    --------
+    >>> finite(float("nan"))
+    Traceback (most recent call last):
+    ...
+    typer.BadParameter: nan is not a finite number.
+    """
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
 
 
 def names(text: str, option: str) -> tuple[str, ...]:
@@ -134,6 +152,8 @@ def read_saved(path: Path) -> MLN | BoostedModel | JoinBayesModel:
     from mlnlearn.structure.join_bayes.model import FORMAT as NET  # noqa: PLC0415
     from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
 
+    if not path.name:
+        raise InputError("--model: the name is empty")
     plain, file = _json(path) if _looks_like_json(path) else None, path
     if plain is None:
         file = path.with_suffix(".json")
@@ -165,9 +185,9 @@ def _looks_like_json(path: Path) -> bool:
     if path.suffix == ".json":
         return True
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             return file.read(64).lstrip().startswith(b"{")
-    except OSError:
+    except InputError:
         return False
 
 
@@ -193,4 +213,4 @@ def _is_text_of(model: BoostedModel | JoinBayesModel, path: Path) -> bool:
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "model.mln"
         model.save(copy)
-        return path.is_file() and copy.read_bytes() == path.read_bytes()
+        return path.is_file() and read_text(copy) == read_text(path)

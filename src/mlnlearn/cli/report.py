@@ -16,10 +16,11 @@ from mlnlearn.cli.options import (
     names,
     read_saved,
 )
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, read_source, shown
 from mlnlearn.errors import InputError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
@@ -47,12 +48,14 @@ def report(
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the page.")] = "",
     out: Annotated[Path, typer.Option(help="Write the page here.")] = Path("report.html"),
+    force: ForceOption = False,
 ) -> None:
     """Write a page about a model: rules, drawings, plots, and atoms with explanations."""
     from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
 
-    found = read_saved(model)
     paths = (db or []) + (more or [])
+    check([out], force=force, data=paths, tables=tables, model=model, others=[schema])
+    found = read_saved(model)
     if (tables is None) == (not paths):
         raise InputError("give the data with --db or with --tables")
     databases = (
@@ -60,7 +63,7 @@ def report(
         if tables is None
         else [_from_tables(found, tables, schema)]
     )
-    write_atomically(out, page(found, databases, names(query, "--query"), title=title))
+    write_files({out: page(found, databases, names(query, "--query"), title=title)})
     console().print(f"written to {out}")
 
 

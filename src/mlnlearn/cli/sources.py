@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import mlnlearn as ml
 from mlnlearn.cli.show import complain
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, without_secrets
+from mlnlearn.files import open_input
 
 if TYPE_CHECKING:  # loading the readers can wait until a command runs
     from mlnlearn.data.database import Database
@@ -86,9 +87,9 @@ def shown(tables: str) -> str:
     >>> shown("postgresql://anna:secret@localhost/shop"), shown("shop.sqlite")
     ('postgresql://anna@localhost/shop', 'shop.sqlite')
     """
-    from mlnlearn.data.load.urls import is_url, without_password  # noqa: PLC0415 - with the reader
+    from mlnlearn.data.load.urls import is_url, shown_address  # noqa: PLC0415 - with the reader
 
-    return without_password(tables) if is_url(tables) else tables
+    return shown_address(tables) if is_url(tables) else without_secrets(tables)
 
 
 def read_source(tables: str, schema: Path | None) -> list[Table]:
@@ -179,8 +180,8 @@ class _Loader:
 def _is_sql(path: Path) -> bool:
     """Tell SQLite and DuckDB files, which also like to end in ``.db``, by their first bytes."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             magic = file.read(16)
-    except OSError:
+    except InputError:
         return False
     return magic.startswith(b"SQLite format 3") or magic[8:12] == b"DUCK"

@@ -16,9 +16,11 @@ from mlnlearn.cli.options import (
     ModelOption,
     MoreArgument,
     SeedOption,
+    finite,
     names,
     read_network,
 )
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.errors import InputError
 
@@ -53,9 +55,12 @@ def weights(
             help="Standard deviation of the prior; 100, and 2 for conditional.",
             show_default=False,
             min=1e-6,
+            callback=finite,
         ),
     ] = None,
-    l1: Annotated[float, typer.Option(help="Weight of an additional L1 penalty.", min=0.0)] = 0.0,
+    l1: Annotated[
+        float, typer.Option(help="Weight of an additional L1 penalty.", min=0.0, callback=finite)
+    ] = 0.0,
     units: Annotated[
         bool, typer.Option(help="Add a unit clause for predicates that have none.")
     ] = True,
@@ -63,9 +68,11 @@ def weights(
     out: Annotated[
         Path | None, typer.Option(help="Write the model here.", show_default=False)
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Learn the weights of the rules in a model from databases."""
+    check([out], force=force, data=db + (more or []), model=model)
     mln = read_network(model)
     databases = [ml.read_db(path, schema=mln.schema, name=str(path)) for path in db + (more or [])]
     targets = names(query, "--query")

@@ -11,7 +11,7 @@ from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, is_among, number_of_keys, pack, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import FACTS_MARK, write_files
 from mlnlearn.logic.atoms import Constant, Predicate
 from mlnlearn.syntax.mln import MlnFile
 from mlnlearn.syntax.writer import write_mln
@@ -39,7 +39,7 @@ def write_db(database: Database, path: str | PathLike[str]) -> None:
     >>> list(again.rows("smokes")), again.unknown_facts("smokes").shape
     ([('Anna',)], (1, 1))
     """
-    write_atomically(path, db_text(database))
+    write_files({path: FACTS_MARK + db_text(database)})
 
 
 def db_text(database: Database) -> str:

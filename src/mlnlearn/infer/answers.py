@@ -17,7 +17,7 @@ import numpy as np
 
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, MlnError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
@@ -216,7 +216,7 @@ class Answers:
         for answer in self:
             error = _number(answer.standard_error)
             writer.writerow([answer.atom, repr(answer.probability), "" if error is None else error])
-        write_atomically(path, text.getvalue())
+        write_files({path: text.getvalue()})
 
     def __str__(self) -> str:
         ranked = sorted(self, key=lambda answer: -answer.probability)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.model.bayesnet_text import bif_text, dot_text, svg_text
 
@@ -263,7 +263,7 @@ class ParametrizedBayesNet:
         writers = {".bif": self.bif, ".dot": self.dot, ".svg": self.svg}
         write = writers.get(Path(path).suffix)
         text = write() if write else json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
-        write_atomically(path, text.rstrip("\n") + "\n")
+        write_files({path: text.rstrip("\n") + "\n"})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ParametrizedBayesNet:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
-from mlnlearn.files import write_atomically
+from mlnlearn.files import RULES_MARK, write_files
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import EitherSign, Rule, children
@@ -63,7 +63,11 @@ class MLN:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the network as an ``.mln`` file, in full or not at all."""
-        write_atomically(path, str(self) + "\n")
+        write_files({path: self.file_text()})
+
+    def file_text(self) -> str:
+        """Return what `save` writes: the rules under a line that says whose they are."""
+        return f"{RULES_MARK}{self}\n"
 
     def __str__(self) -> str:
         return write_mln(MlnFile(self.schema, self.rules)).rstrip("\n")

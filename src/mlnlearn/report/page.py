@@ -8,6 +8,7 @@ from importlib import resources
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.results import Results
+from mlnlearn.files import PAGE_MARK
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.report.atoms import atoms_section
 from mlnlearn.report.markup import Markup, tag
@@ -156,7 +157,7 @@ def _page(
         tag("title", heading),
         tag("style", Markup(_asset("report.css"))),
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return f"{PAGE_MARK}{tag('html', head, body, lang='en')}\n"
 
 
 def _asset(name: str) -> str:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
+from mlnlearn.files import read_text
+from mlnlearn.logic.atoms import Atom, Variable
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
-from mlnlearn.syntax.files import read_text
 from mlnlearn.syntax.formulas import CONTINUED, FormulaParser
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
 from mlnlearn.syntax.tokens import Cursor, Source, tokenize, unquote
+
+_RULES = (".mln", ".mln.gz")
+_DEEPEST_INCLUDE = 50
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,13 @@ def parse_mln(text: str, file: str = "<text>", schema: Schema | None = None) -> 
     reader.check_constants()
     if reader.problems:
         raise InputErrors(reader.problems)
+    if reader.bare is not None:
+        place, rule = reader.bare
+        warnings.warn(
+            f"{place}: {rule} is read as a formula without a weight, not as a declaration",
+            DataWarning,
+            stacklevel=2,
+        )
     return MlnFile(reader.table.schema(), tuple(reader.rules), tuple(reader.locations))
 
 
@@ -139,6 +151,8 @@ class _Reader:
         self.problems: list[InputError] = []
         self._checkers: list[Checker] = []
         self._included: set[Path] = set()
+        self._depth = 0
+        self.bare: tuple[Location, Rule] | None = None  # the first that may be meant as declaration
 
     def check_constants(self) -> None:
         """Check constants once all types are known: a type may be declared after its use."""
@@ -176,7 +190,10 @@ class _Reader:
             self.problems.extend(checker.problems)
             self._checkers.append(checker)
             self.rules.append(rule)
-            self.locations.append(cursor.source.location(start))
+            place = cursor.source.location(start)
+            self.locations.append(place)
+            if self.bare is None and start.kind == "name" and reads_as_declaration(rule):
+                self.bare = place, rule
 
     def _include(self, cursor: Cursor) -> None:
         """Read another file at this place; a file that has been read already adds nothing."""
@@ -186,13 +203,32 @@ class _Reader:
             cursor.unexpected("a file name in quotes")
         cursor.take()
         path = Path(cursor.source.file).parent / unquote(token.text)
+        # Complaints quote lines of the file: those of any other kind are nobody's business.
+        if not path.name.endswith(_RULES):
+            cursor.fail(f"cannot include {path}: its name does not end in .mln", token)
         if path.absolute() in self._included:
             return
+        if self._depth == _DEEPEST_INCLUDE:
+            cursor.fail(f"files include one another {_DEEPEST_INCLUDE} levels deep", token)
         try:
             text = read_text(path)
         except InputError as error:
             cursor.fail(f"cannot include {path}: {error.message}", token)
+        self._depth += 1
         self.read(Source.of(text, str(path)))
+        self._depth -= 1
+
+
+def reads_as_declaration(rule: Rule) -> bool:
+    """Tell whether a rule looks like a declaration: a bare atom over variables."""
+    formula = rule.formula
+    return (
+        isinstance(formula, Atom)
+        and formula.predicate.arity > 0
+        and not formula.predicate.function
+        and not (rule.hard or rule.whole or rule.per_constant or rule.weight is not None)
+        and all(isinstance(term, Variable) for term in formula.terms)
+    )
 
 
 def _rule(cursor: Cursor, table: SymbolTable) -> tuple[Rule, Checker]:

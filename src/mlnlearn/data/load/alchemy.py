@@ -12,9 +12,9 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.ground_atoms import AtomBuilder
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputErrors
+from mlnlearn.files import read_text
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.db import DbText, scan_db
-from mlnlearn.syntax.files import read_text
 from mlnlearn.syntax.mln import MlnFile, read_mln
 
 

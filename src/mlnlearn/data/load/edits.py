@@ -18,6 +18,7 @@ from mlnlearn.data.load.mapping import KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
 from mlnlearn.data.load.tables import ForeignKey, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.files import read_text
 
 MappingLike: TypeAlias = "Mapping | abc.Mapping[str, Any] | str | Path"
 Edits: TypeAlias = dict[str, dict[str, Any]]
@@ -59,16 +60,11 @@ def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], str]:
     text, source = str(mapping), "mapping"
     if isinstance(mapping, Path) or not re.search(r"[=\[]", mapping):
         source = str(mapping)
-        try:
-            text = Path(mapping).read_text(encoding="utf-8")
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-            raise InputError(f"cannot read the mapping: {reason}", Location(source)) from None
-        except UnicodeDecodeError as error:
-            message = f"byte {error.start + 1} is not UTF-8"
-            raise InputError(message, Location(source)) from None
+        text = read_text(mapping)
     try:
         return tomllib.loads(text), source
+    except RecursionError:
+        raise InputError("not TOML: nested too deeply", Location(source)) from None
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line, column = (int(part) for part in place.groups()) if place else (0, 0)

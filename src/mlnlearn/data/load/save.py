@@ -14,6 +14,7 @@ from pathlib import Path
 from mlnlearn.data.load.columns import Column, constant_name
 from mlnlearn.data.load.tables import Table
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import check_outputs, located
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings that mean an SQLite file; anything else is a folder."""
@@ -44,19 +45,26 @@ def save_tables(tables: Sequence[Table], path: str | Path) -> None:
     'id,age\nAnna,30\nBob,\n'
     """
     target = Path(path)
-    where = Location(str(target))
-    if target.exists():
-        raise InputError("it is there already, and nothing is overwritten", where, "name another")
-    if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent}", where)
+    check_new(target)
     write = _write_sqlite if target.suffix.lower() in SQLITE else _write_folder
-    hidden = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
-        made = hidden / target.name
-        write(tables, made)
-        os.rename(made, target)
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
+    with located(target, "write"):
+        hidden = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mlnlearn-"))
+        try:
+            made = hidden / target.name
+            write(tables, made)
+            os.rename(made, target)
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from None
+        finally:
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+def check_new(path: str | Path) -> None:
+    """Refuse a place where `save_tables` could not write: it must be new, in a folder."""
+    if os.path.lexists(str(path).replace("\0", "")):
+        where = Location(str(path))
+        raise InputError("it is there already, and nothing is overwritten", where, "name another")
+    check_outputs([path])
 
 
 def definitions(tables: Sequence[Table]) -> str:

@@ -21,6 +21,7 @@ from mlnlearn.data.load.postgres import is_postgres, read_address, read_postgres
 from mlnlearn.data.load.tables import ForeignKey, KeysLike, Table
 from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
 from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.files import open_input
 
 if TYPE_CHECKING:  # an extra
     from psycopg import Connection
@@ -103,12 +104,8 @@ def _name(source: SqlSource) -> str:
 
 def _read_file(path: Path, wanted: list[str] | None) -> list[Table]:
     where = Location(str(path))
-    try:
-        with path.open("rb") as file:
-            magic = file.read(16)
-    except OSError as error:
-        reason = error.strerror or "cannot be opened"
-        raise InputError(f"cannot read the file: {reason}", where) from None
+    with open_input(path) as file:
+        magic = file.read(16)
     if magic.startswith(b"SQLite format 3"):
         uri = path.resolve().as_uri() + "?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -161,7 +158,7 @@ def _read_sqlite(
     try:
         chosen = _chosen(sqlite_definitions(connection), wanted)
         return [_table(item, _sqlite_columns(connection, item)) for item in chosen]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, ValueError) as error:  # a name that is not UTF-8 is a ValueError
         raise InputError(f"SQLite cannot read it: {_first(error)}", Location(source)) from None
 
 

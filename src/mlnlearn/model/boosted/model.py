@@ -17,7 +17,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.files import refuse_non_finite, write_atomically
+from mlnlearn.files import RULES_MARK, refuse_non_finite, write_files
 from mlnlearn.logic.atoms import Atom, Predicate
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
@@ -352,16 +352,16 @@ class BoostedModel:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
         file = FilePath(path)
-        if file.suffix != ".json":
-            write_atomically(file, self._readable())
-        write_atomically(file.with_suffix(".json"), to_json(self.to_plain()))
+        # Rules without their JSON would be read as another model; so the JSON comes first.
+        texts = {file.with_suffix(".json"): to_json(self.to_plain())}
+        write_files(texts if file.suffix == ".json" else texts | {file: self._readable()})
 
     def _readable(self) -> str:
         shown = self.trees() or str(self)
         comment = "\n".join(f"// {line}".rstrip() for line in shown.splitlines())
         if self.existential and self.is_joint:
-            return f"{comment}\n"
-        return f"{comment}\n\n{self.to_mln()}\n"
+            return f"{RULES_MARK}{comment}\n"
+        return f"{RULES_MARK}{comment}\n\n{self.to_mln()}\n"
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> BoostedModel:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.errors import InputError
-from mlnlearn.files import refuse_non_finite, write_atomically
+from mlnlearn.files import refuse_non_finite, write_files
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import ParametrizedBayesNet
@@ -111,8 +111,6 @@ class JoinBayesModel:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
         file = Path(path)
-        if file.suffix != ".json":
-            self.mln().save(file)
         places = {node: place for place, node in enumerate(self.net.nodes)}
         data = {
             "format": FORMAT,
@@ -123,7 +121,9 @@ class JoinBayesModel:
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
         }
         text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-        write_atomically(file.with_suffix(".json"), text)
+        # Rules without their JSON would be read as another model; so the JSON comes first.
+        texts = {file.with_suffix(".json"): text}
+        write_files(texts if file.suffix == ".json" else texts | {file: self.mln().file_text()})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> JoinBayesModel:

@@ -1,0 +1,57 @@
+"""What commands write: checked against what they read before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlnlearn.files import check_outputs
+
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace files that mlnlearn did not write.")
+]
+
+
+def check(
+    outputs: Iterable[Path | None],
+    *,
+    force: bool,
+    data: Iterable[Path] = (),
+    tables: str | None = None,
+    model: Path | None = None,
+    others: Iterable[Path | str | None] = (),
+) -> None:
+    """Refuse outputs that cannot be written, are inputs, or would replace what is not ours.
+
+    Parameters
+    ----------
+    data, tables, model
+        What the options of these names give; files that they imply are inputs as well.
+    others
+        Further inputs: schemas, mappings, values of settings.
+    """
+    read: list[Path | str] = [path for path in others if path is not None]
+    read += [file for path in data for file in (path, path.parent / "schema.mln")]
+    read += _of_tables(tables)
+    if model is not None:
+        read += model_files(model, beside=True)
+    check_outputs([path for path in outputs if path is not None], read, replace=force)
+
+
+def model_files(path: Path, beside: bool) -> Iterator[Path]:
+    """Yield the files of a model: where there is JSON beside the rules, that too."""
+    yield path
+    if beside and path.name and path.suffix != ".json":
+        yield path.with_suffix(".json")
+
+
+def _of_tables(tables: str | None) -> list[Path]:
+    from mlnlearn.data.load.urls import is_url, read_url  # noqa: PLC0415 - with the reader
+
+    if tables is None:
+        return []
+    place = read_url(tables) if is_url(tables) else Path(tables)
+    return [place] if isinstance(place, Path) else []
