@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_no_half_line(path, monkeypatch):
 
 
 def test_a_missing_folder_is_an_error_with_its_place(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere.*cannot use this checkpoint: No such file"):
+    with pytest.raises(InputError, match=r"nowhere.*cannot write the file: there is no folder"):
         Journal(tmp_path / "nowhere" / "run.jsonl", ME)
 
 
