@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 
 from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.results import Results, mean_and_sd
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 _VERSIONS = ("mlnlearn", "numpy", "scipy", "numba")
@@ -115,7 +115,7 @@ def run(
     took = (time.perf_counter() - start, time.process_time() - busy)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{study.name}.md"
-    write_atomically(path, page(study, options, parts, took))
+    write_files({path: page(study, options, parts, took)})
     sys.stderr.write(f"wrote {path}\n")
     return path
 
@@ -273,7 +273,7 @@ class _Kept(Generic[Task]):
             return dict(json.loads(path.read_text(encoding="utf-8"))["result"])
         result = self.function(task)
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"task": repr(task), "result": result}))
+        write_files({path: json.dumps({"task": repr(task), "result": result})})
         return result
 
     def _name(self, task: Task) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlnlearn.files import write_atomically
+from mlnlearn.files import write_files
 from mlnlearn.report.markup import Markup, tag
 from mlnlearn.report.plots import Axis
 
@@ -81,7 +81,7 @@ def draw_curves(
         font_family="system-ui, sans-serif",
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, f"{picture}\n")
+    write_files({path: f"{picture}\n"})
 
 
 def _text(
