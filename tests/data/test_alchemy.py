@@ -3,6 +3,7 @@
 import gzip
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_closed_types_keep_their_order():
 def test_repeated_atoms_are_taken_once_with_a_warning():
     with pytest.warns(DataWarning) as caught:
         database = parse_db("smokes(Bob)\nRain\nsmokes(Anna)\nsmokes(Bob)\nRain", SCHEMA, "a.db")
-    assert rows(database, "smokes") == [("Bob",), ("Anna",)]
+    assert rows(database, "smokes") == [("Anna",), ("Bob",)]
     assert [str(warning.message) for warning in caught] == [
         "2 repeated atoms, taken once: smokes(Bob) at a.db:1 and a.db:4; Rain at a.db:2 and a.db:5"
     ]
@@ -271,3 +272,19 @@ def test_all_benchmark_example_lists_read():
     for path in paths:
         schema = read_mln(path.parent.parent / "schema.mln").schema.without_functional()
         assert read_db(path, schema=schema).true_atoms > 0
+
+
+def test_the_order_of_lines_changes_nothing():
+    schema = Schema.of("likes(person,year)", "year(year)", "Rain", "phase(person,step)")
+    schema = replace(schema, declared={"step": ("Two", "One")})
+    lines = ["likes(Bob,10)", "likes(Anna,9)", "year(9)", "Rain", "?likes(Zoe,9)", "phase(Bob,One)"]
+    one, other = (parse_db("\n".join(order), schema) for order in (lines, lines[::-1]))
+    assert one.domains["person"].names == ("Anna", "Bob", "Zoe")
+    assert one.domains["year"].names == ("9", "10")
+    assert one.domains["step"].names == ("Two", "One")
+    assert one.domains == other.domains
+    for truth in ("true", "unknown"):
+        first, second = getattr(one, truth), getattr(other, truth)
+        assert {name: codes.tolist() for name, codes in first.items()} == {
+            name: codes.tolist() for name, codes in second.items()
+        }

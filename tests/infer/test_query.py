@@ -255,7 +255,7 @@ def test_the_same_seed_gives_the_same_answers():
 
 
 def test_wrong_questions():
-    with pytest.raises(InputError, match="no such method 'magic'"):
+    with pytest.raises(InputError, match="no method 'magic'"):
         query(FAMILY, family_database(), "smokes", method="magic")
     with pytest.raises(InputError, match="no query predicate"):
         query(FAMILY, family_database(), [])

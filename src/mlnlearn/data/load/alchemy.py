@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.columns import sorted_names
 from mlnlearn.data.load.ground_atoms import AtomBuilder
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputErrors
@@ -91,12 +92,23 @@ def _build(scanned: Sequence[DbText], schema: Schema, name: str) -> Database:
         raise InputErrors(builder.all_problems())
     tables = builder.without_duplicates(tables)
     builder.warn_functional(tables)
+    # constants in an order of their own, so that the order of lines changes no result
+    domains = {
+        kind: Vocabulary(codes if kind in schema.declared else sorted_names(codes))
+        for kind, codes in builder.codes.items()
+    }
+    renumbered = {
+        kind: np.fromiter(map(domains[kind].code, codes), np.int32, len(codes))
+        for kind, codes in builder.codes.items()
+    }
     facts: dict[str, dict[str, NDArray[np.int32]]] = {"true": {}, "false": {}, "unknown": {}}
     for (truth, predicate), table in tables.items():
-        facts[truth][predicate] = table.codes
+        columns = zip(schema[predicate].types, table.codes, strict=True)
+        coded = [renumbered[kind][codes] for kind, codes in columns]
+        facts[truth][predicate] = np.array(coded, np.int32).reshape(table.codes.shape)
     return Database.from_codes(
         schema,
-        {kind: Vocabulary(codes) for kind, codes in builder.codes.items()},
+        domains,
         facts["true"],
         facts["false"],
         facts["unknown"],

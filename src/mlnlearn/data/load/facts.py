@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.cells import read_cells
-from mlnlearn.data.load.columns import Codes
+from mlnlearn.data.load.columns import Codes, sorted_names
 from mlnlearn.data.load.files import read_csv
 from mlnlearn.data.load.names import clean_name
 from mlnlearn.data.load.tables import Table
@@ -188,7 +188,7 @@ def _database(
     domains: abc.Mapping[str, Iterable[str]],
     name: str,
 ) -> Database:
-    """Code the columns of fact tables; domains grow in the order of tables and rows."""
+    """Code the columns of fact tables; constants are in order, whatever the order of rows."""
     unknown = [kind for kind in domains if kind not in schema.types]
     problems = [InputError(f"domains: no such type {kind!r}") for kind in unknown]
     names = {kind: dict.fromkeys(schema.constants.get(kind, ())) for kind in schema.types}
@@ -201,7 +201,10 @@ def _database(
     for kind, found in given:
         if kind not in schema.declared:
             names[kind].update(dict.fromkeys(found))
-    vocabularies = {kind: Vocabulary(found) for kind, found in names.items()}
+    vocabularies = {
+        kind: Vocabulary(found if kind in schema.declared else sorted_names(found))
+        for kind, found in names.items()
+    }
     true: dict[str, NDArray[np.integer]] = {}
     for predicate, table in tables.items():
         coded = []
