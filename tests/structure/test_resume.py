@@ -21,7 +21,7 @@ from mlnlearn.structure.structural_em.learner import StructuralEM
 
 PEOPLE = [smokers(14, rng=seed).databases[0] for seed in (1, 2)]
 HIDDEN = [hide(database, "smokes", 0.3, rng=3) for database in PEOPLE]
-TREES = BoostedMLN(target=("cancer", "smokes"), steps=4, leaves=3)
+TREES = BoostedMLN(target=("cancer", "smokes"), steps=4, max_leaves=3)
 
 
 def tables():
@@ -72,9 +72,9 @@ class Case:
 
 
 LIFTED = LiftedStructureLearner(max_variables=2, refitted=5, max_clauses=3, min_gain=0.01, risk=0.0)
-SMALL = GSLP(max_length=3, max_loop=2, penalty=1e-4, joint=False)
+SMALL = GSLP(max_literals=3, max_loop=2, min_gain=1e-4, joint=False)
 CASES = {
-    "trees": Case(TREES, PEOPLE, replace(TREES, leaves=4)),
+    "trees": Case(TREES, PEOPLE, replace(TREES, max_leaves=4)),
     "clauses": Case(
         replace(TREES, representation="clauses"), PEOPLE, replace(TREES, representation="trees")
     ),
@@ -84,15 +84,15 @@ CASES = {
     "soft EM": Case(
         StructuralEM(base=TREES, iterations=3, worlds=4),
         HIDDEN,
-        StructuralEM(base=replace(TREES, leaves=2), iterations=3, worlds=4),
+        StructuralEM(base=replace(TREES, max_leaves=2), iterations=3, worlds=4),
     ),
     "hard EM": Case(
         StructuralEM(base=TREES, iterations=3, mode="hard"),
         HIDDEN,
         StructuralEM(base=TREES, iterations=3, mode="soft"),
     ),
-    "GSLP": Case(SMALL, PEOPLE, replace(SMALL, penalty=2e-4)),
-    "MSL": Case(MSL(penalty=1e-3, max_literals=3), PEOPLE, MSL(penalty=2e-3, max_literals=3)),
+    "GSLP": Case(SMALL, PEOPLE, replace(SMALL, min_gain=2e-4)),
+    "MSL": Case(MSL(min_gain=1e-3, max_literals=3), PEOPLE, MSL(min_gain=2e-3, max_literals=3)),
     "LSL": Case(LIFTED, PEOPLE, replace(LIFTED, sigma=3.0)),
     "learn-and-join trees": Case(LAJDT(links=True), [TABLES[0]], LAJDT(links=False), (TABLES[1],)),
     "moralised net": Case(MBN(), [TABLES[0]], MBN(sample_size=5.0), (TABLES[1],)),
