@@ -158,9 +158,14 @@ class PseudoLikelihood:
         features = np.array(involved, np.int64)
         scale = self._scale(predicate)
         if exclusive:
-            blocks = compress_blocks(stack, predicate, exclusive, flips)
-            return _block_term(blocks, features, scale)
-        return _atom_term(compress(stack, predicate, flips), features, scale)
+            blocks = undecided_blocks(
+                compress_blocks(stack, predicate, exclusive, flips), len(features)
+            )
+            return BlockTerm(
+                features, handy(blocks.counts), blocks.starts, blocks.chosen, blocks.size @ scale
+            )
+        rows = undecided_rows(compress(stack, predicate, flips), len(features))
+        return AtomTerm(features, handy(rows.counts), rows.true @ scale, rows.false @ scale)
 
     def _flips(
         self, predicate: Predicate, formulas: Iterable[Formula], exclusive: tuple[int, ...]
@@ -179,41 +184,43 @@ class PseudoLikelihood:
         return np.where(sizes > 0, shares / np.maximum(sizes, 1.0), 0.0)
 
 
-def _atom_term(rows: Rows, features: NDArray[np.int64], scale: Floats) -> AtomTerm:
-    soft, hard = rows.counts[:, : len(features)], rows.counts[:, len(features) :]
+def undecided_rows(rows: Rows, features: int) -> Rows:
+    """Return the rows of atoms that no hard formula decides; counts of those stand last."""
+    soft, hard = rows.counts[:, :features], rows.counts[:, features:]
     # every hard grounding holds in the data, so an atom that one depends on is decided
     decided = np.asarray(hard.sum(axis=1)).ravel()
     if ((decided < 0) & (rows.true.sum(axis=1) > 0)).any() or (
         (decided > 0) & (rows.false.sum(axis=1) > 0)
     ).any():
-        raise _violated()
+        raise violated_hard_formula()
     keep = np.flatnonzero(decided == 0)
-    return AtomTerm(features, _handy(soft[keep]), rows.true[keep] @ scale, rows.false[keep] @ scale)
+    return Rows(soft[keep], rows.true[keep], rows.false[keep])
 
 
-def _block_term(blocks: Blocks, features: NDArray[np.int64], scale: Floats) -> BlockTerm:
-    soft, hard = blocks.counts[:, : len(features)], blocks.counts[:, len(features) :]
+def undecided_blocks(blocks: Blocks, features: int) -> Blocks:
+    """Return the blocks with those of their values that hard formulas leave possible."""
+    soft, hard = blocks.counts[:, :features], blocks.counts[:, features:]
     satisfied = np.asarray(hard.sum(axis=1)).ravel()
     lengths = np.diff(np.append(blocks.starts, len(satisfied)))
     needed = np.repeat(satisfied[blocks.chosen], lengths)
     if (satisfied > needed).any():
-        raise _violated()
+        raise violated_hard_formula()
     possible = satisfied == needed
     place = np.cumsum(possible) - 1
-    counts = _handy(soft[np.flatnonzero(possible)])
     kept = np.add.reduceat(possible, blocks.starts) if len(lengths) else lengths
     starts = np.cumsum(kept) - kept
-    return BlockTerm(features, counts, starts, place[blocks.chosen], blocks.size @ scale)
+    return Blocks(soft[np.flatnonzero(possible)], starts, place[blocks.chosen], blocks.size)
 
 
-def _violated() -> InputError:
+def violated_hard_formula() -> InputError:
+    """Return the error of data that a hard formula forbids."""
     return InputError(
         "the data violate a hard formula, so their likelihood is zero",
         hint="give the formula a weight instead of a full stop, or mend the data",
     )
 
 
-def _handy(counts: csr_array) -> Floats | csr_array:
+def handy(counts: csr_array) -> Floats | csr_array:
     """Return a small matrix in dense form, where products are faster."""
     rows, columns = counts.shape
     if rows * columns > _DENSE_LIMIT:

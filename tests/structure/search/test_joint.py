@@ -13,11 +13,11 @@ from mlnlearn.logic.atoms import Literal
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.search.grid import Grid
-from mlnlearn.structure.search.grid_scorer import GridScorer
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.meanfield import Coupling, joint_score, together
 from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.patterns import encode
+from mlnlearn.structure.search.scoring import scorer
 
 SCHEMA = Schema.of("p(t)", "r(t,t)")
 P, R = SCHEMA["p"], SCHEMA["r"]
@@ -104,7 +104,7 @@ def test_the_worse_of_two_starts_counts():
 def test_without_repeated_predicates_atoms_are_predicted_together_as_well_as_singly(number):
     rng = np.random.default_rng(number)
     databases = [world(rng, 5, f"D{place}") for place in range(number)]
-    found = GridScorer(MemoryEngine(databases), Background.of(databases, None), 5.0)
+    found = scorer(databases, Background.of(databases, None), 5.0)
     model = found.start().extended(clause(P("x"), ~Literal(R("x", "y"))))
     singly = model.likelihood if number == 1 else model.held_out.sum()
     assert model.joint == pytest.approx(singly)
@@ -125,7 +125,7 @@ def test_a_network_that_copies_its_neighbours_is_seen_through():
             "r": [(m, n) for m, n in product(names, repeat=2) if block[m] == block[n] and m != n],
         }
         databases.append(Database.from_facts(SCHEMA, facts, domains={"t": names}))
-    found = GridScorer(MemoryEngine(databases), Background.of(databases, None), 100.0)
+    found = scorer(databases, Background.of(databases, None), 100.0)
     start = found.start()
     longer = start.extended(SPREADS)
     assert longer.held_out.sum() > start.held_out.sum() + 1.0
@@ -175,7 +175,7 @@ def test_in_a_single_database_the_number_of_the_others_is_no_gain():
     names = [f"T{i}" for i in range(20)]
     facts = {"p": [(n,) for n in names[:10]]}
     databases = [Database.from_facts(SCHEMA, facts, domains={"t": names})]
-    start = GridScorer(MemoryEngine(databases), Background.of(databases, None), 100.0).start()
+    start = scorer(databases, Background.of(databases, None), 100.0).start()
     counts_others = start.extended(clause(~Literal(P("x")), P("y")))
     assert counts_others.likelihood > start.likelihood + 0.5
     assert Acceptance(0.001, held_out=True, joint=False).generalises(start, counts_others)

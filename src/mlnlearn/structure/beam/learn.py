@@ -27,6 +27,7 @@ from mlnlearn.structure.search.keys import ClauseKey
 from mlnlearn.structure.search.model import Model
 from mlnlearn.structure.search.progress import Report
 from mlnlearn.structure.search.settings import Search, SearchSettings
+from mlnlearn.structure.search.ties import exceeds, ranked
 
 # how many times over clauses may be tried in a step until enough of them are good
 _TRIED = 5
@@ -181,7 +182,7 @@ class _Run:
         for scored in found:
             longer = self.refit(model, scored.key)
             threshold = accept.penalty * scored.distance
-            if longer is None or longer.likelihood - model.likelihood <= threshold:
+            if longer is None or not exceeds(longer.likelihood - model.likelihood, threshold):
                 continue
             if accept.generalises(model, longer):
                 model = longer
@@ -207,7 +208,7 @@ class _Run:
             useful, beam = self.best(distances)
             highest = best[0].score if best else 0.0
             best = _top([*best, *useful], self.settings.beam)
-            if best and best[0].score <= highest:
+            if best and not exceeds(best[0].score, highest):
                 break
         return best
 
@@ -221,7 +222,7 @@ class _Run:
             if literals == length:
                 return self.best(fresh)[0]
             promises = self.promises(list(grown))
-            order = sorted(grown, key=lambda key: (-promises[key], key))
+            order = ranked(grown, promises.__getitem__, lambda key: key)
             pool = order[: self.settings.beam * self.settings.refitted]
         return []
 
@@ -247,7 +248,7 @@ class _Run:
         """
         penalty, most, wanted = self.settings.min_gain, self.settings.refitted, self.settings.beam
         promises = self.promises(list(distances))
-        order = sorted(distances, key=lambda k: (penalty * distances[k] - promises[k], k))
+        order = ranked(distances, lambda k: promises[k] - penalty * distances[k], lambda k: k)
         useful: list[_Scored] = []
         others: list[_Scored] = []
         for start in range(0, min(_TRIED * most, len(order)), most):
@@ -276,9 +277,9 @@ class _Run:
             if longer is not None:
                 gain = longer.likelihood - self.model.likelihood
                 score = gain - self.settings.min_gain * distances[key]
-                if score > 0.0:
+                if exceeds(score, 0.0):
                     found.append((_Scored(key, score, distances[key]), longer))
-        return sorted(found, key=lambda pair: (-pair[0].score, pair[0].key))
+        return ranked(found, lambda pair: pair[0].score, lambda pair: pair[0].key)
 
     def refit(self, model: Model, key: ClauseKey) -> Model | None:
         """Return a network with one more clause, or None where that is too large."""
@@ -290,4 +291,4 @@ class _Run:
 
 def _top(found: Iterable[_Scored], most: int) -> list[_Scored]:
     """Return the best clauses."""
-    return sorted(found, key=lambda scored: (-scored.score, scored.key))[:most]
+    return ranked(found, lambda scored: scored.score, lambda scored: scored.key)[:most]

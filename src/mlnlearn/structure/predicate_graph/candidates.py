@@ -14,7 +14,10 @@ from mlnlearn.structure.predicate_graph.loops import is_plain
 from mlnlearn.structure.predicate_graph.paths import Drafting, Pairs, as_clause
 from mlnlearn.structure.search.clauses import predicates_in
 from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
+from mlnlearn.structure.search.ties import exceeds, ranked
 
+# weights and gains of clauses that are the same feature differ by no more than round-off
+_SAME = 1e-8
 # Moves of a path, sorted: whether the edge closes a cycle, and its number.
 Path = tuple[tuple[bool, int], ...]
 
@@ -45,21 +48,20 @@ class Measured:
         """The measure by which clauses are compared: absolute weight times gain."""
         return abs(self.weight) * self.gain
 
-    @property
-    def identity(self) -> tuple[float, ...]:
-        """Numbers in which clauses of a length agree that are the same feature on the data.
+    def is_same_feature(self, other: Measured) -> bool:
+        """Tell whether clauses of a length agree on the data, as weight and gain show.
 
         Where a relation is symmetric, say, a clause is as good with its arguments swapped.
         """
-        return (round(self.weight, 8), round(self.gain, 8))
+        return max(abs(self.weight - other.weight), abs(self.gain - other.gain)) <= _SAME
 
     def improves(self, shorter: Measured) -> bool:
         """Tell whether the measure is higher, and what is gained beyond the data of the fit too."""
-        if self.measure <= shorter.measure:
+        if not exceeds(self.measure, shorter.measure):
             return False
         if self.held_out is None or shorter.held_out is None:
             return True
-        return self.held_out > shorter.held_out
+        return exceeds(self.held_out, shorter.held_out)
 
 
 # Scores a batch of clauses; those that cannot be counted are left out.
@@ -134,7 +136,7 @@ def grow(
         better = {
             key: measured[key]
             for key in map(fresh.__getitem__, scored)
-            if measured[key].measure > 0.0
+            if exceeds(measured[key].measure, 0.0)
             and all(measured[key].improves(measured[parent]) for parent in parents[key])
         }
         distinct = _distinct(better)
@@ -145,10 +147,17 @@ def grow(
 
 def _distinct(results: Mapping[ClauseKey, Measured]) -> dict[ClauseKey, Measured]:
     """Leave out clauses that are the same feature on the data as one before."""
-    kept: dict[tuple[float, ...], ClauseKey] = {}
-    for key, result in results.items():
-        kept.setdefault(result.identity, key)
-    return {key: results[key] for key in kept.values()}
+    # sorted by what they gain, the same features are neighbours, or nearly so
+    ordered = sorted(results, key=lambda key: results[key].gain)
+    place = {key: number for number, key in enumerate(results)}
+    dropped: set[ClauseKey] = set()
+    for number, key in enumerate(ordered):
+        for other in ordered[number + 1 :]:
+            if results[other].gain - results[key].gain > _SAME:
+                break
+            if results[key].is_same_feature(results[other]):
+                dropped.add(max(key, other, key=place.__getitem__))
+    return {key: result for key, result in results.items() if key not in dropped}
 
 
 def _best(results: Mapping[ClauseKey, Measured], most: int | None) -> list[ClauseKey]:
@@ -157,7 +166,7 @@ def _best(results: Mapping[ClauseKey, Measured], most: int | None) -> list[Claus
     In the end one clause for each set of predicates is of use; without this order, variants of the
     strongest few would fill the beam.
     """
-    ordered = sorted(results, key=lambda key: (-results[key].measure, key))
+    ordered = ranked(results, lambda key: results[key].measure, lambda key: key)
     rank: Counter[frozenset[str]] = Counter()
     places = []
     for place, key in enumerate(ordered):

@@ -34,6 +34,7 @@ from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.model import Alone
 from mlnlearn.structure.search.progress import Report
 from mlnlearn.structure.search.settings import Search, SearchSettings
+from mlnlearn.structure.search.ties import exceeds, ranked
 
 _BATCH = 1024
 
@@ -184,7 +185,8 @@ class _Run:
     def reduced_graph(self, graph: PredicateGraph) -> PredicateGraph:
         """Drop the edges with a small measure (line 4)."""
         known = self.measure(list(graph.edges.values()), "measuring the edges of the graph")
-        good = {c: found for c, found in known.items() if found.measure > self.settings.min_measure}
+        least = self.settings.min_measure
+        good = {c: found for c, found in known.items() if exceeds(found.measure, least)}
         return graph.reduced(edge_measures(graph, good))
 
     def measure(self, clauses: Sequence[Clause], stage: str) -> Mapping[Clause, Measured]:
@@ -217,7 +219,7 @@ class _Run:
         of the others; such clauses must be of use for other databases from the start.
         """
         unseen = alone.held_out if self.settings.held_out else None
-        return unseen is None or unseen > 0.0 or most_alike(clause) == 1
+        return unseen is None or exceeds(unseen, 0.0) or most_alike(clause) == 1
 
     def scores(self, batch: Sequence[Clause]) -> list[Alone | None]:
         """Score a batch, from the journal where it is known."""
@@ -236,7 +238,7 @@ class _Run:
 
     def eliminated(self, candidates: Sequence[Measured]) -> list[Measured]:
         """Sort candidates by measure and drop those too much like a better one (section 3.4)."""
-        ordered = sorted(candidates, key=lambda c: (-c.measure, str(c.clause)))
+        ordered = ranked(candidates, lambda c: c.measure, lambda c: str(c.clause))
         kept: list[Measured] = []
         sets: set[frozenset[str]] = set()
         for candidate in ordered:

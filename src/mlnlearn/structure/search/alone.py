@@ -105,6 +105,9 @@ def fit_alone(values, true, total, starts, units, precision):  # type: ignore[no
         moves = (slopes - coupling * step) / bends
         promise = slope * step + (slopes * moves).sum()
         if promise < 1e-13:
+            # so near, a full step squares the error: where it stops does not show in the weights
+            weight, biases = weight + step, biases + moves
+            objective, likelihood = _value(values, true, total, starts, weight, biases, precision)
             break
         size = 1.0
         while size > 1e-10:

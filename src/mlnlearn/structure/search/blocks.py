@@ -117,8 +117,9 @@ class BlockTerm:
         row_of = np.zeros(len(cells.true), np.int64)
         return _grouped(cells, blocks, np.empty(0, np.int64), np.empty((1, 0)), row_of)
 
-    def seen(self, chosen: NDArray[np.bool_]) -> BlockRows:
-        """Return the rows with the weight of some cells only; of a block, all or none."""
+    def seen(self, databases: NDArray[np.bool_]) -> BlockRows:
+        """Return the rows with the weight of the cells of some databases only."""
+        chosen = databases[self.cells.database]
         first = self.blocks[:, 0]
         weight = np.where(chosen[first], self.cells.total[first], 0.0)
         true = sums(self.row_of[chosen], self.cells.true[chosen], len(self.rows.counts))

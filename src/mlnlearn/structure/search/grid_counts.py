@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from mlnlearn.counting.count import groundings
 from mlnlearn.counting.query import Engine
-from mlnlearn.logic.clauses import as_clause
+from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, atoms_of
+from mlnlearn.structure.search.alone import histogram
 from mlnlearn.structure.search.blocks import BlockTerm
 from mlnlearn.structure.search.grid import Grid, GridFlips
+from mlnlearn.structure.search.meanfield import Coupling, joint_score
 from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.newton import Floats
-from mlnlearn.structure.search.patterns import encode
+from mlnlearn.structure.search.patterns import encode, encoded
+from mlnlearn.structure.search.row_model import Histogram, ScoreTest
 from mlnlearn.structure.search.rows import Cells, Numbers, Term
 
 _CACHE_BYTES = 1 << 28
 
 
 class GridCounts:
-    """What networks on a grid ask of the data.
+    """What networks ask of the data, from arrays of all ground atoms; `Counts`.
 
     Parameters
     ----------
@@ -61,6 +65,10 @@ class GridCounts:
         """The number of databases."""
         return len(self.grid.stack)
 
+    def exclusive(self, predicate: str) -> tuple[int, ...]:
+        """Return the places of which exactly one value holds for each choice of the others."""
+        return self.grid.exclusive(predicate)
+
     def term(self, predicate: str) -> Term | BlockTerm:
         """Return a predicate's term of the likelihood, with no features yet."""
         exclusive = self.grid.exclusive(predicate)
@@ -72,6 +80,58 @@ class GridCounts:
         sizes = [shape[axis] for axis in outer]
         block_of = np.ravel_multi_index([places[axis] for axis in outer], sizes)
         return BlockTerm.of(self.cells[predicate], block_of)
+
+    def joined(
+        self, terms: Mapping[str, Term | BlockTerm], number: int, formula: Formula
+    ) -> dict[str, Term | BlockTerm]:
+        """Return the terms that change with one more formula, and how they are then."""
+        return {
+            name: terms[name].split(number, self.on_cells(name, flips))
+            for name, flips in self.flips(formula).items()
+        }
+
+    def score_test(self, terms: Mapping[str, Term | BlockTerm], weights: Floats) -> ScoreTest:
+        """Return the score test for new formulas at some weights."""
+        tests = {name: term.test(weights) for name, term in terms.items()}
+
+        def tested(formula: Formula) -> Iterator[tuple[str, float, float, Floats]]:
+            for name, flips in self.flips(formula).items():
+                yield name, *tests[name](self.on_cells(name, flips))
+
+        return tested
+
+    def shares(self, predicate: str) -> list[tuple[Floats, Floats]]:
+        """Return the weights of true and of all atoms by database, for each class of atoms."""
+        numbers = range(self.grid.classes(predicate))
+        return [self.grid.shares(predicate, (), number) for number in numbers]
+
+    def histograms(self, clause: Clause, predicate: str) -> list[list[Histogram]]:
+        """Return the flip counts of a clause, for each class of atoms and database."""
+        flips = self.grid.flips(encoded(clause), predicate)
+        found = []
+        for number in range(self.grid.classes(predicate)):
+            shares = self.grid.shares(predicate, flips.places, number)
+            found.append([histogram(*rows) for rows in zip(flips.values, *shares, strict=True)])
+        return found
+
+    def true_instances(self, clause: Clause) -> float:
+        """Return the number of true groundings of a clause, over all databases."""
+        all_groundings = float(sum(groundings(self.grid.engine, clause.formula)))
+        return all_groundings - self.grid.violations(encoded(clause))
+
+    def together(
+        self,
+        predicate: str,
+        given: Sequence[tuple[Formula, Floats]],
+        couplings: Sequence[Coupling],
+    ) -> float:
+        """Return the log-score of a predicate's atoms when none of them is known."""
+        shape = self.grid.true[predicate].shape
+        odds = np.zeros(shape)
+        for formula, weights in given:
+            by_database = weights.reshape(-1, *(1 for _ in shape[1:]))
+            odds += by_database * self.grid.spread(self.flips(formula)[predicate], len(shape) - 1)
+        return joint_score(self.grid, predicate, odds, couplings)
 
     def flips(self, formula: Formula) -> Mapping[str, GridFlips]:
         """Return the flip counts of a formula, by predicate; those asked for last are kept."""

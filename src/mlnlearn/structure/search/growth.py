@@ -13,6 +13,7 @@ from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.structure.search.model import Model
 from mlnlearn.structure.search.progress import Deadline
+from mlnlearn.structure.search.ties import exceeds, ranked
 
 Note = Callable[[str, int, int, float], None]
 
@@ -56,7 +57,7 @@ class Acceptance:
         if before is not None and after is not None:
             gains = after - before
             gain = float(gains.sum())
-            if gain <= 0.0 or gains.min() <= -_SLACK:
+            if not exceeds(gain, 0.0) or gains.min() <= -_SLACK:
                 return False
         if self.joint and model.joint is not None and longer.joint is not None:
             together = longer.joint - model.joint
@@ -117,7 +118,7 @@ def _improved(model: Model, clause: Clause, threshold: float) -> Model | None:
         longer = model.extended(clause)
     except MemoryLimitError:
         return None
-    return longer if longer.likelihood - model.likelihood > threshold else None
+    return longer if exceeds(longer.likelihood - model.likelihood, threshold) else None
 
 
 def prune(model: Model, first: int, min_weight: float, penalty: float, journal: Journal) -> Model:
@@ -179,8 +180,8 @@ def prune_each(model: Model, first: int, accept: Acceptance, journal: Journal) -
         Where results are written down, and read again.
     """
     while True:
-        order = sorted(range(first, len(model.formulas)), key=lambda n: abs(model.weights[n]))
-        for number in order:
+        size = dict(enumerate(-np.abs(model.weights[first:]), start=first))
+        for number in ranked(size, size.__getitem__, int):
             shorter = _without(model, [number], journal)
             cost = accept.penalty * (_literals(model, number) - 1)
             worth = model.likelihood - shorter.likelihood >= cost

@@ -90,6 +90,8 @@ def fit(
         step[free] = cho_solve(_factored(hessian[np.ix_(free, free)]), gradient[free])
         promise = float(gradient @ step)
         if promise < tolerance:
+            # so near, a full step squares the error: where it stops does not show in the weights
+            weights = weights + step
             break
         size = 1.0
         while size > 1e-9:

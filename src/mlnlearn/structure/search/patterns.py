@@ -213,3 +213,11 @@ def _unify(equal: Sequence[tuple[int, int]]) -> dict[int, int]:
 
 def _renamed(variables: tuple[int, ...], unifier: dict[int, int]) -> tuple[int, ...]:
     return tuple(unifier.get(variable, variable) for variable in variables)
+
+
+def encoded(clause: Clause) -> tuple[Signed, ...]:
+    """Return the literals of a candidate, which has variables only."""
+    literals = encode(clause)
+    if literals is None:
+        raise ValueError(f"a candidate has variables only: {clause}")
+    return literals

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from mlnlearn.structure.search.newton import Floats
 
@@ -51,7 +53,7 @@ class Rows:
     """
 
     features: Numbers
-    counts: Floats
+    counts: Floats | csr_array
     true: Floats
     total: Floats
 
@@ -65,6 +67,8 @@ class Rows:
         probability = self.probability(weights)
         spread = self.total * probability * (1.0 - probability)
         gradient = self.counts.T @ (self.true - self.total * probability)
+        if isinstance(self.counts, csr_array):
+            return gradient, (self.counts.T @ self.counts.multiply(spread[:, None])).toarray()
         return gradient, self.counts.T @ (spread[:, None] * self.counts)
 
     def probability(self, weights: Floats) -> Floats:
@@ -88,9 +92,10 @@ class Term:
         whole = Rows(np.empty(0, np.int64), np.empty((1, 0)), *sums)
         return cls(cells, whole, np.zeros(len(cells.true), np.int64))
 
-    def seen(self, chosen: NDArray[np.bool_]) -> Rows:
-        """Return the rows with the weight of some cells only."""
-        rows, number = self.row_of[chosen], len(self.rows.counts)
+    def seen(self, databases: NDArray[np.bool_]) -> Rows:
+        """Return the rows with the weight of the cells of some databases only."""
+        chosen = databases[self.cells.database]
+        rows, number = self.row_of[chosen], len(self.rows.true)
         true, total = (
             sums(rows, part[chosen], number) for part in (self.cells.true, self.cells.total)
         )
@@ -123,7 +128,7 @@ class Term:
         return tested
 
 
-def renumbered(features: Numbers, counts: Floats, place: Numbers) -> tuple[Numbers, Floats]:
+def renumbered(features: Numbers, counts: Any, place: Numbers) -> tuple[Numbers, Any]:
     """Return new numbers and counts of those features that have a new number, not -1."""
     stay = place[features] >= 0
     return place[features[stay]], counts[:, stay]

@@ -16,6 +16,7 @@ from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.progress import Deadline, Progress, Report
+from mlnlearn.structure.search.scoring import require_grid
 from mlnlearn.structure.search.workers import Workers, workers
 
 
@@ -32,7 +33,8 @@ class SearchSettings(Settings):
         out of the fit.
     joint
         Keep only clauses that do no harm where all atoms of a predicate are unknown at once. With a
-        single database, of which nothing can be held out, they must be of use there as well.
+        single database, of which nothing can be held out, they must be of use there as well. This
+        takes arrays of all ground atoms: data with too many are refused, and need ``joint=False``.
     sigma
         Standard deviation of the Gaussian prior on weights.
     initial
@@ -70,6 +72,8 @@ class SearchSettings(Settings):
     ) -> Iterator[Search]:
         """Provide what a run needs; `jobs` processes score clauses."""
         background = Background.of(databases, self.initial)
+        if self.joint:
+            require_grid(databases)
         journal = journal_of(checkpoint, self, databases)
         with workers(databases, background, self.sigma, jobs) as found:
             yield Search(background, found, journal, Deadline(self.max_seconds), progress)

@@ -1,4 +1,4 @@
-"""Scores of clauses on a grid."""
+"""Scores of clauses beside the unit clauses, and networks to add them to."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.count import groundings
-from mlnlearn.counting.query import Engine
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
-from mlnlearn.structure.search.alone import fit_alone, fit_held_out, histogram
-from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.grid_model import GridModel
-from mlnlearn.structure.search.model import Alone, Background, unit_clauses
-from mlnlearn.structure.search.patterns import Signed, encode
+from mlnlearn.structure.search.alone import fit_alone, fit_held_out
+from mlnlearn.structure.search.model import Alone, Background, Floats, unit_clauses
+from mlnlearn.structure.search.patterns import encoded
+from mlnlearn.structure.search.row_model import Counts, RowModel
 
 
-class GridScorer:
-    """Scores clauses on a grid; a `Scorer`.
+class ClauseScorer:
+    """Scores clauses by whatever counts them; a `Scorer`.
 
     Parameters
     ----------
-    engine
+    counts
         The data.
     background
         What every network holds.
@@ -31,25 +28,19 @@ class GridScorer:
         Standard deviation of the Gaussian prior on weights.
     """
 
-    def __init__(self, engine: Engine, background: Background, sigma: float) -> None:
-        self.engine = engine
+    def __init__(self, counts: Counts, background: Background, sigma: float) -> None:
+        self.counts = counts
         self.background = background
         self.precision = 1.0 / sigma**2
-        self.counts = GridCounts(engine, background)
-        self.grid = self.counts.grid
         self._units = {
-            predicate.name: [
-                self._unit(predicate.name, number)
-                for number in range(self.grid.classes(predicate.name))
-            ]
+            predicate.name: [self._unit(*weights) for weights in counts.shares(predicate.name)]
             for predicate in background.schema.predicates
-            if not self.grid.exclusive(predicate.name)
+            if not counts.exclusive(predicate.name)
         }
-        self._started: dict[tuple[str, ...], GridModel] = {}
+        self._started: dict[tuple[str, ...], RowModel] = {}
 
-    def _unit(self, predicate: str, number: int) -> _Unit:
+    def _unit(self, true: Floats, total: Floats) -> _Unit:
         """Fit the unit weight of a class of atoms."""
-        true, total = self.grid.shares(predicate, (), number)
         databases = np.arange(len(true))
         values, starts = np.zeros(len(true)), np.array([0, len(true)])
         rows = values, true, total, starts, np.zeros(1), self.precision
@@ -63,17 +54,15 @@ class GridScorer:
         Atoms whose arguments differ and those that repeat one have a unit weight each. (With unit
         clauses for both, the prior would tie the two a little.)
         """
-        literals = _encoded(clause)
-        names = tuple(dict.fromkeys(literal.predicate for literal in literals))
-        if any(self.grid.exclusive(name) for name in names):
+        names = tuple(dict.fromkeys(literal.predicate for literal in encoded(clause)))
+        if any(self.counts.exclusive(name) for name in names):
             return self._beside_units(clause, names)
         parts, units, starts = [], [], [0]
         try:
             for name in names:
-                flips = self.grid.flips(literals, name)
-                for number, unit in enumerate(self._units[name]):
-                    shares = self.grid.shares(name, flips.places, number)
-                    found = [histogram(*rows) for rows in zip(flips.values, *shares, strict=True)]
+                for unit, found in zip(
+                    self._units[name], self.counts.histograms(clause, name), strict=True
+                ):
                     parts += found
                     units.append(unit)
                     starts.append(starts[-1] + sum(len(rows[0]) for rows in found))
@@ -84,7 +73,7 @@ class GridScorer:
         rows = values, true, total, np.array(starts), start, self.precision
         weight, _, likelihood = fit_alone(*rows)
         gain = float(likelihood) - sum(unit.likelihood for unit in units)
-        number = len(self.engine.stack)
+        number = self.counts.databases
         if number == 1:
             return Alone(float(weight), gain, None)
         lengths = [len(part[0]) for part in parts]
@@ -101,7 +90,7 @@ class GridScorer:
                 for unit in unit_clauses(self.background.schema)
                 if unit.predicate.name in names
             ]
-            units = GridModel.of(self.counts, self.precision, rules, names)
+            units = RowModel.of(self.counts, self.precision, rules, names)
             self._started[names] = units
         try:
             return Alone.between(units, units.extended(clause))
@@ -110,13 +99,12 @@ class GridScorer:
 
     def true_instances(self, clause: Clause) -> float:
         """Return the number of true groundings of a clause, over all databases."""
-        all_groundings = float(sum(groundings(self.engine, clause.formula)))
-        return all_groundings - self.grid.violations(_encoded(clause))
+        return self.counts.true_instances(clause)
 
-    def start(self) -> GridModel:
+    def start(self) -> RowModel:
         """Return the network of the unit clauses and the given formulas, fitted."""
         names = [predicate.name for predicate in self.background.schema.predicates]
-        return GridModel.of(self.counts, self.precision, self.background.soft, names)
+        return RowModel.of(self.counts, self.precision, self.background.soft, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +114,3 @@ class _Unit:
     weight: float
     likelihood: float
     held_out: float
-
-
-def _encoded(clause: Clause) -> tuple[Signed, ...]:
-    literals = encode(clause)
-    if literals is None:
-        raise ValueError(f"a candidate has variables only: {clause}")
-    return literals

@@ -1,10 +1,11 @@
-"""Networks on a grid: all ground atoms as cells, grouped into rows of equal counts."""
+"""Networks over rows: the ground atoms of each predicate, grouped by their flip counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,88 @@ from numpy.typing import NDArray
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, Rule
-from mlnlearn.structure.search.blocks import BlockRows, BlockTerm
-from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.meanfield import Coupling, joint_score
+from mlnlearn.structure.search.blocks import BlockRows
+from mlnlearn.structure.search.meanfield import Coupling
 from mlnlearn.structure.search.newton import Curvature, Floats, curvature, fit, likelihood
 from mlnlearn.structure.search.patterns import Signed, encode
-from mlnlearn.structure.search.rows import Rows, Term, Test
+from mlnlearn.structure.search.rows import Numbers, Rows
+
+ScoreTest = Callable[[Formula], Iterator[tuple[str, float, float, Floats]]]
+"""From a new formula, by predicate: slope and curvature in its weight, and coupling to others."""
+Histogram = tuple[Floats, Floats, Floats]
+"""Distinct flip counts, and the weights of the true and of all atoms with each."""
+
+
+class PredicateTerm(Protocol):
+    """A predicate's share of the likelihood."""
+
+    @property
+    def rows(self) -> Rows | BlockRows:
+        """Its atoms, or blocks of atoms, grouped by their flip counts."""
+        ...
+
+    def seen(self, databases: NDArray[np.bool_]) -> Rows | BlockRows:
+        """Return the rows with the weight of the atoms of some databases only."""
+        ...
+
+    def only(self, place: Numbers) -> Any:
+        """Return the term with its features renumbered, those without a new number dropped."""
+        ...
+
+
+class Counts(Protocol):
+    """What networks ask of the data: arrays of all atoms answer it, and the sparse engine.
+
+    Each has terms of its own kind, and takes no others.
+    """
+
+    @property
+    def databases(self) -> int:
+        """The number of databases."""
+        ...
+
+    def exclusive(self, predicate: str) -> tuple[int, ...]:
+        """Return the places of which exactly one value holds for each choice of the others."""
+        ...
+
+    def term(self, predicate: str) -> PredicateTerm:
+        """Return a predicate's term of the likelihood, with no features yet."""
+        ...
+
+    def joined(self, terms: Mapping[str, Any], number: int, formula: Formula) -> Mapping[str, Any]:
+        """Return the terms that change with one more formula, and how they are then."""
+        ...
+
+    def score_test(self, terms: Mapping[str, Any], weights: Floats) -> ScoreTest:
+        """Return the score test for new formulas at some weights."""
+        ...
+
+    def shares(self, predicate: str) -> list[tuple[Floats, Floats]]:
+        """Return the weights of true and of all atoms by database, for each class of atoms.
+
+        Atoms of a class agree in which of their arguments are equal.
+        """
+        ...
+
+    def histograms(self, clause: Clause, predicate: str) -> list[list[Histogram]]:
+        """Return the flip counts of a clause, for each class of atoms and database."""
+        ...
+
+    def true_instances(self, clause: Clause) -> float:
+        """Return the number of true groundings of a clause, over all databases."""
+        ...
+
+    def together(
+        self,
+        predicate: str,
+        given: Sequence[tuple[Formula, Floats]],
+        couplings: Sequence[Coupling],
+    ) -> float:
+        """Return the log-score of a predicate's atoms when none of them is known.
+
+        Formulas have a weight for each database; couplings are those that hold the predicate twice.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +106,8 @@ class _Unseen:
 
 
 @dataclass(frozen=True, eq=False)
-class GridModel:
-    """A network on a grid; a `Model`.
+class RowModel:
+    """A network with its rows; a `Model`.
 
     Attributes
     ----------
@@ -44,17 +121,17 @@ class GridModel:
         Each predicate's share of the likelihood.
     """
 
-    counts: GridCounts
+    counts: Counts
     precision: float
     formulas: tuple[Formula, ...]
     weights: Floats
     locked: NDArray[np.bool_]
-    terms: Mapping[str, Term | BlockTerm]
+    terms: Mapping[str, PredicateTerm]
 
     @classmethod
     def of(
-        cls, counts: GridCounts, precision: float, rules: Sequence[Rule], names: Iterable[str]
-    ) -> GridModel:
+        cls, counts: Counts, precision: float, rules: Sequence[Rule], names: Iterable[str]
+    ) -> RowModel:
         """Return the network of some rules over some predicates, fitted."""
         terms = {name: counts.term(name) for name in names}
         model = cls(counts, precision, (), np.empty(0), np.empty(0, bool), terms)
@@ -95,15 +172,15 @@ class GridModel:
         found = {name: np.zeros(self._databases) for name in self.terms}
         weights = []
         for number in range(self._databases):
-            own = {name: term.cells.database == number for name, term in self.terms.items()}
-            kept = [term.seen(~own[name]) for name, term in self.terms.items()]
+            own = np.arange(self._databases) == number
+            kept = [term.seen(~own) for term in self.terms.values()]
             weights.append(
                 fit(kept, self.weights, self.locked, self.precision, tolerance=1e-6)
                 if self._databases > 1
                 else self.weights
             )
             for name, term in self.terms.items():
-                found[name][number] = term.seen(own[name]).likelihood(weights[-1])
+                found[name][number] = term.seen(own).likelihood(weights[-1])
         return _Unseen(np.array(weights), found)
 
     def _coupled(self, predicate: str) -> list[int]:
@@ -122,16 +199,13 @@ class GridModel:
 
     def _together(self, predicate: str) -> float:
         """Return the log-score of a predicate's atoms when none of them is known."""
-        grid, weights = self.counts.grid, self._unseen.weights
-        shape = grid.true[predicate].shape
-        coupled = self._coupled(predicate)
-        given = np.zeros(shape)
-        for number in set(self.terms[predicate].rows.features.tolist()).difference(coupled):
-            flips = self.counts.flips(self.formulas[number])[predicate]
-            by_database = weights[:, number].reshape(-1, *(1 for _ in shape[1:]))
-            given += by_database * grid.spread(flips, len(shape) - 1)
-        couplings = [Coupling(self._literals[n], weights[:, n]) for n in coupled]
-        return joint_score(grid, predicate, given, couplings)
+        weights, coupled = self._unseen.weights, self._coupled(predicate)
+        single = set(self.terms[predicate].rows.features.tolist()).difference(coupled)
+        return self.counts.together(
+            predicate,
+            [(self.formulas[n], weights[:, n]) for n in sorted(single)],
+            [Coupling(self._literals[n], weights[:, n]) for n in coupled],
+        )
 
     @property
     def _rows(self) -> list[Rows | BlockRows]:
@@ -142,31 +216,30 @@ class GridModel:
         return curvature(self._rows, self.weights, self.locked, self.precision)
 
     @cached_property
-    def _tests(self) -> dict[str, Test]:
-        return {name: term.test(self.weights) for name, term in self.terms.items()}
+    def _test(self) -> ScoreTest:
+        return self.counts.score_test(self.terms, self.weights)
 
     def promise(self, clause: Clause) -> float:
         """Estimate what a clause would add to the likelihood, by the score test."""
         try:
-            found = self.counts.flips(clause.formula)
+            found = list(self._test(clause.formula))
         except MemoryLimitError:
             return 0.0
         slope, bend = 0.0, self.precision
         coupling = np.zeros(len(self.weights))
-        for name, flips in found.items():
-            g, h, shared = self._tests[name](self.counts.on_cells(name, flips))
+        for name, g, h, shared in found:
             slope += g
             bend += h
             coupling[self.terms[name].rows.features] += shared
         bend = max(bend - self._curvature.explained(coupling), self.precision)
         return 0.5 * slope * slope / bend
 
-    def extended(self, clause: Clause, weights: Floats | None = None) -> GridModel:
+    def extended(self, clause: Clause, weights: Floats | None = None) -> RowModel:
         """Return the network with one more clause: fitted, or with weights that are known."""
         longer = self.joined(clause.formula, 0.0)
         return longer.fitted() if weights is None else longer.weighted(weights)
 
-    def without(self, numbers: Sequence[int], weights: Floats | None = None) -> GridModel:
+    def without(self, numbers: Sequence[int], weights: Floats | None = None) -> RowModel:
         """Return the network without some formulas: fitted, or with weights that are known."""
         kept = np.setdiff1d(np.arange(len(self.formulas)), numbers)
         place = np.full(len(self.formulas), -1)
@@ -182,24 +255,21 @@ class GridModel:
         )
         return shorter.fitted() if weights is None else shorter.weighted(weights)
 
-    def joined(self, formula: Formula, weight: float, *, locked: bool = False) -> GridModel:
+    def joined(self, formula: Formula, weight: float, *, locked: bool = False) -> RowModel:
         """Return the network with one more formula of a given weight, the others as they are."""
-        terms = dict(self.terms)
-        number = len(self.formulas)
-        for name, flips in self.counts.flips(formula).items():
-            terms[name] = terms[name].split(number, self.counts.on_cells(name, flips))
+        joined = self.counts.joined(self.terms, len(self.formulas), formula)
         return replace(
             self,
             formulas=(*self.formulas, formula),
             weights=np.append(self.weights, weight),
             locked=np.append(self.locked, locked),
-            terms=terms,
+            terms={**self.terms, **joined},
         )
 
-    def fitted(self) -> GridModel:
+    def fitted(self) -> RowModel:
         """Return the network with its weights fitted, from those it has."""
         return self.weighted(fit(self._rows, self.weights, self.locked, self.precision))
 
-    def weighted(self, weights: Floats) -> GridModel:
+    def weighted(self, weights: Floats) -> RowModel:
         """Return the network with other weights."""
         return replace(self, weights=weights)

@@ -1,0 +1,226 @@
+"""Flip counts of formulas from the sparse engine: for domains too large for a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.count import true_groundings
+from mlnlearn.counting.flips import Flips, flip_counts
+from mlnlearn.counting.query import Engine
+from mlnlearn.errors import MemoryLimitError
+from mlnlearn.logic.clauses import Clause
+from mlnlearn.logic.formulas import Formula, atoms_of
+from mlnlearn.structure.search.alone import histogram
+from mlnlearn.structure.search.blocks import BlockRows
+from mlnlearn.structure.search.meanfield import Coupling
+from mlnlearn.structure.search.model import Background, unit_clauses
+from mlnlearn.structure.search.newton import Floats
+from mlnlearn.structure.search.row_model import Histogram, ScoreTest
+from mlnlearn.structure.search.rows import Numbers, Rows, renumbered
+from mlnlearn.weights.blocks import Blocks, compress_blocks
+from mlnlearn.weights.compress import compress
+from mlnlearn.weights.pseudolikelihood import handy, undecided_blocks, undecided_rows
+
+# so many flip counts are kept, of the formulas asked for last
+_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTerm:
+    """A predicate's share of the likelihood, grouped anew whenever a formula joins.
+
+    Attributes
+    ----------
+    formulas
+        Those that the predicate is in, as the features of the rows.
+    rows
+        Its atoms, or blocks of atoms, grouped by their flip counts.
+    true, total
+        The weights of the rows by database: of true atoms, and of all atoms or blocks.
+    """
+
+    formulas: tuple[Formula, ...]
+    rows: Rows | BlockRows
+    true: Floats
+    total: Floats
+
+    def seen(self, databases: NDArray[np.bool_]) -> Rows | BlockRows:
+        """Return the rows with the weight of the atoms of some databases only."""
+        return _weighed(self.rows, self.true @ databases, self.total @ databases)
+
+    def only(self, place: Numbers) -> EngineTerm:
+        """Return the term with its features renumbered, those without a new number dropped."""
+        old = self.rows.features
+        kept = tuple(f for f, n in zip(self.formulas, old, strict=True) if place[n] >= 0)
+        features, counts = renumbered(old, self.rows.counts, place)
+        rows = replace(self.rows, features=features, counts=counts)
+        return replace(self, formulas=kept, rows=rows)
+
+
+def _weighed(rows: Rows | BlockRows, true: Floats, total: Floats) -> Rows | BlockRows:
+    if isinstance(rows, Rows):
+        return replace(rows, true=true, total=total)
+    return replace(rows, true=true, weight=total)
+
+
+class EngineCounts:
+    """What networks ask of the data, from the sparse engine; `Counts`.
+
+    Parameters
+    ----------
+    engine
+        The data.
+    background
+        What every network holds.
+    """
+
+    def __init__(self, engine: Engine, background: Background) -> None:
+        self.engine = engine
+        self.hard = background.hard
+        self._known: dict[tuple[Formula, str], Flips] = {}
+        self._patterns: dict[str, NDArray[np.int64]] = {}
+
+    @property
+    def databases(self) -> int:
+        """The number of databases."""
+        return len(self.engine.stack)
+
+    def exclusive(self, predicate: str) -> tuple[int, ...]:
+        """Return the places of which exactly one value holds for each choice of the others."""
+        return tuple(self.engine.stack.schema.functional.get(predicate, ()))
+
+    def term(self, predicate: str) -> EngineTerm:
+        """Return a predicate's term of the likelihood, with no features yet."""
+        return self._term(predicate, (), np.empty(0, np.int64))
+
+    def joined(
+        self, terms: Mapping[str, EngineTerm], number: int, formula: Formula
+    ) -> dict[str, EngineTerm]:
+        """Return the terms that change with one more formula, and how they are then."""
+        found = {}
+        for name in dict.fromkeys(atom.predicate.name for atom in atoms_of(formula)):
+            features = np.append(terms[name].rows.features, number)
+            found[name] = self._term(name, (*terms[name].formulas, formula), features)
+        return found
+
+    def score_test(self, terms: Mapping[str, EngineTerm], weights: Floats) -> ScoreTest:
+        """Return the score test for new formulas at some weights."""
+
+        def tested(formula: Formula) -> Iterator[tuple[str, float, float, Floats]]:
+            for name, term in self.joined(terms, len(weights), formula).items():
+                gradient, hessian = term.rows.derivatives(np.append(weights, 0.0))
+                yield name, float(gradient[-1]), float(hessian[-1, -1]), hessian[:-1, -1]
+
+        return tested
+
+    def shares(self, predicate: str) -> list[tuple[Floats, Floats]]:
+        """Return the weights of true and of all atoms by database, for each class of atoms."""
+        pattern, _, true, total = self._classes(predicate, ())
+        self._patterns[predicate] = np.unique(pattern)
+        return [
+            (true[pattern == number].sum(axis=0), total[pattern == number].sum(axis=0))
+            for number in self._patterns[predicate]
+        ]
+
+    def histograms(self, clause: Clause, predicate: str) -> list[list[Histogram]]:
+        """Return the flip counts of a clause, for each class of atoms and database."""
+        pattern, values, true, total = self._classes(predicate, (clause.formula,))
+        classes = [pattern == number for number in self._patterns[predicate]]
+        return [
+            [
+                histogram(values[own, 0], true[own, number], total[own, number])
+                for number in range(self.databases)
+            ]
+            for own in classes
+        ]
+
+    def true_instances(self, clause: Clause) -> float:
+        """Return the number of true groundings of a clause, over all databases."""
+        return float(sum(true_groundings(self.engine, clause.formula)))
+
+    def together(
+        self,
+        predicate: str,
+        given: Sequence[tuple[Formula, Floats]],
+        couplings: Sequence[Coupling],
+    ) -> NoReturn:
+        """Refuse: it takes arrays of all ground atoms."""
+        raise MemoryLimitError(
+            f"how well the atoms of {predicate} are predicted together takes arrays of all ground "
+            "atoms, and there are too many",
+            hint="learn with joint=False",
+        )
+
+    def _term(self, name: str, formulas: tuple[Formula, ...], features: Numbers) -> EngineTerm:
+        """Group a predicate's atoms by the flip counts of some formulas."""
+        stack, predicate = self.engine.stack, self.engine.stack.schema[name]
+        exclusive, scale = self.exclusive(name), self._scale(name)
+        flips = [self._flips(formula, name) for formula in (*formulas, *self.hard)]
+        if exclusive:
+            found = compress_blocks(stack, predicate, exclusive, flips)
+            return _block_term(undecided_blocks(found, len(formulas)), formulas, features, scale)
+        rows = undecided_rows(compress(stack, predicate, flips), len(formulas))
+        true, total = rows.true * scale, (rows.true + rows.false) * scale
+        grouped = Rows(features, handy(rows.counts), true.sum(axis=1), total.sum(axis=1))
+        return EngineTerm(formulas, grouped, true, total)
+
+    def _flips(self, formula: Formula, name: str) -> Flips:
+        found = self._known.pop((formula, name), None)
+        if found is None:
+            predicate = self.engine.stack.schema[name]
+            found = flip_counts(self.engine, formula, predicate, self.exclusive(name))
+        self._known[formula, name] = found
+        if len(self._known) > _KEPT:
+            del self._known[next(iter(self._known))]
+        return found
+
+    def _classes(
+        self, name: str, formulas: tuple[Formula, ...]
+    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+        """Group atoms by flip counts and by which arguments are equal.
+
+        Returns
+        -------
+        pattern, values, true, total
+            Of each group, a number for the arguments that are equal, the flip counts, and the
+            weights by database.
+        """
+        schema = self.engine.stack.schema
+        units = [unit for unit in unit_clauses(schema) if unit.predicate.name == name][1:]
+        features = np.arange(len(units) + len(formulas))
+        term = self._term(name, (*units, *formulas), features)
+        counts = term.rows.counts
+        dense: Floats = counts if isinstance(counts, np.ndarray) else counts.toarray()
+        bits = dense[:, : len(units)].astype(np.int64)
+        pattern = bits @ (1 << np.arange(len(units), dtype=np.int64))
+        return pattern, dense[:, len(units) :], term.true, term.total
+
+    def _scale(self, name: str) -> Floats:
+        """Return the weight of one atom, or block of atoms, in each database."""
+        stack, exclusive = self.engine.stack, self.exclusive(name)
+        types = stack.schema[name].types
+        outer = [kind for place, kind in enumerate(types) if place not in exclusive]
+        return 1.0 / np.maximum([float(total) for total in stack.ground_atoms(outer)], 1.0)
+
+
+def _block_term(
+    blocks: Blocks, formulas: tuple[Formula, ...], features: Numbers, scale: Floats
+) -> EngineTerm:
+    """Return the term of distinct blocks, with the rows of each as its members."""
+    number = blocks.counts.shape[0]
+    lengths = np.diff(np.append(blocks.starts, number))
+    inside = np.arange(lengths.max(initial=1)) < lengths[:, None]
+    members = np.full(inside.shape, -1, np.int64)
+    members[inside] = np.arange(number)
+    weight = blocks.size * scale
+    true = np.zeros((number, len(scale)))
+    true[blocks.chosen] = weight
+    rows = BlockRows(
+        features, blocks.counts.toarray(), true.sum(axis=1), members, weight.sum(axis=1)
+    )
+    return EngineTerm(formulas, rows, true, weight)
