@@ -13,12 +13,14 @@ from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.infer.explain import explain
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.query import query
+from mlnlearn.lifted.query import lifted_query, log_partition
 from mlnlearn.logic.formulas import Not, Rule
 from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.conditional import learn_conditional
 from mlnlearn.weights.em import learn_em
 from mlnlearn.weights.generative import learn_pseudolikelihood
+from mlnlearn.weights.likelihood import learn_likelihood, log_likelihood
 
 ACTS = """
 sees(person,act)
@@ -61,6 +63,30 @@ def test_an_explanation_is_that_with_the_constant_declared():
     assert found.log_odds == 11.5
 
 
+def test_lifted_answers_are_those_of_the_ground_network():
+    def run(mln, db):
+        found = query(mln, db, ["afraid", "sees"])
+        lifted = lifted_query(mln, db, ["afraid", "sees"])
+        for answer in found:
+            assert lifted[answer.atom].probability == pytest.approx(answer.probability)
+        return log_partition(mln, db)
+
+    found, expected = same_with_the_constant_declared(run)
+    assert found == pytest.approx(expected)
+
+
+def test_a_likelihood_is_that_with_the_constant_declared():
+    mln = MLN.parse("sees(person,act)\n0.7 sees(x,Kill)\n-0.3 sees(x,a)")
+    facts, domains = {"sees": [("Anna", "Sing")]}, {"act": ["Sing", "Kill"]}
+    with pytest.warns(DataWarning, match="Kill"):
+        found = log_likelihood(mln, Database.from_facts(mln.schema, facts))
+    whole = Database.from_facts(mln.schema, facts, domains=domains)
+    assert found == pytest.approx(log_likelihood(mln, whole))
+    # sees(Anna,Sing) has weight -0.3, sees(Anna,Kill) 0.4
+    expected = -0.3 - math.log1p(math.exp(-0.3)) - math.log1p(math.exp(0.4))
+    assert found == pytest.approx(expected)
+
+
 def test_conditional_probabilities_are_those_with_the_constant_declared():
     def run(mln, db):
         return conditional_probabilities(mln, db, "afraid").tolist()
@@ -74,6 +100,7 @@ def test_conditional_probabilities_are_those_with_the_constant_declared():
     [
         lambda mln, db: learn_pseudolikelihood(mln, [db], sigma=1.0),
         lambda mln, db: learn_conditional(mln, [db], ["smokes"], sigma=1.0),
+        lambda mln, db: learn_likelihood(mln, [db], sigma=1.0),
         lambda mln, db: learn_em(mln, [db], sigma=1.0, iterations=2),
     ],
 )

@@ -28,7 +28,6 @@ def loglik(
     network = read_network(model)
     path = one_database(db + (more or []))
     database = ml.read_db(path, schema=network.schema, name=str(path))
-    (database,) = ml.with_constants_of(network, [database])
     found = {
         "loglik": log_likelihood(network, database),
         "log_z": log_partition(network, database),

@@ -21,6 +21,7 @@ from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Block, Known, Place, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
 Floats = NDArray[np.float64]
@@ -72,6 +73,7 @@ def expected_counts(mln: MLN, domains: Database | Mapping[str, int]) -> Floats:
 def _evaluated(mln: MLN, domains: Database | Mapping[str, int]) -> tuple[float, Floats]:
     full = mln
     if isinstance(domains, Database):
+        (domains,) = with_constants_of(mln, [domains])
         full = mln.expanded({kind: names.names for kind, names in domains.domains.items()})
     (partition,) = partitions(full, [domains])
     values, gradient = partition.evaluate(full.weights)
@@ -124,6 +126,7 @@ def lifted_query(
     2 atoms; 1 component by lifted
     """
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
+    (database,) = with_constants_of(mln, [database], names)
     full = mln.expanded({kind: known.names for kind, known in database.domains.items()})
     opened = open_predicates(database, names, open=open, closed=closed)
     division = _divide(full, database, opened)

@@ -27,7 +27,9 @@ from mlnlearn.lifted.partition import Partition, partitions, under_schema
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula
+from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.weights.data import engine_of
 from mlnlearn.weights.result import LearnedWeights, best_weights
 
 Floats = NDArray[np.float64]
@@ -196,10 +198,10 @@ def learn_likelihood(
     >>> print(f"{learned.mln.weights[0]:.2f} {learned.likelihood:.4f}")  # log odds of 1 in 4
     -1.10 -2.2493
     """
-    engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
-    full = (mln.with_unit_clauses() if units else mln).expanded(
-        constants_by_type(engine.stack.databases)
-    )
+    full = mln.with_unit_clauses() if units else mln
+    engine = engine_of(full, data)
+    databases = engine.stack.databases
+    full = carrying_domains(full.expanded(constants_by_type(databases)), databases)
     likelihood = likelihood_of(full, engine, max_axes=max_axes)
     return best_weights(
         full, likelihood, sigma=sigma, l1=l1, tolerance=1e-12, max_iterations=max_iterations
@@ -227,6 +229,7 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
     >>> print(f"{log_likelihood(mln, db):.4f}")  # two fair coins
     -1.3863
     """
+    (database,) = with_constants_of(mln, [database])
     full = mln.expanded(constants_by_type([database]))
     if not database.has_unknown:
         return likelihood_of(full, MemoryEngine([database]), max_axes=max_axes)(full.weights)[0]
