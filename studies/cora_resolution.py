@@ -19,9 +19,9 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import is_among, pack
 from mlnlearn.evaluate.metrics import scores
-from mlnlearn.infer.answers import Answers, AnswerTable
 from mlnlearn.infer.query import query
 from mlnlearn.logic.atoms import Atom, Variable
+from mlnlearn.model.answers import Answers, AnswerTable
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.generative import learn_pseudolikelihood
 from studies.common import Options, Study, markdown_table, run, run_tasks

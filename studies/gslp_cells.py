@@ -11,10 +11,10 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.evaluate.conditional import are_independent, conditional_probabilities
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.infer.query import query
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from studies.gslp_data import Dealt
 
 Scores = dict[str, dict[str, float]]

@@ -18,9 +18,9 @@ from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.evaluate.ask import Conditionals, Marginals
 from mlnlearn.evaluate.metrics import mean_of
 from mlnlearn.evaluate.predictions import predict_examples
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from studies.common import Options, Study, markdown_table, run, run_tasks

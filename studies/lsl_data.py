@@ -14,8 +14,8 @@ from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.evaluate.ask import Marginals
 from mlnlearn.evaluate.predictions import predict_examples
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
 from mlnlearn.weights.generative import learn_pseudolikelihood

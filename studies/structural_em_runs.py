@@ -16,8 +16,6 @@ from mlnlearn.data.synthetic.truth import Synthetic
 from mlnlearn.evaluate.ask import Conditionals, Marginals
 from mlnlearn.evaluate.metrics import scores
 from mlnlearn.evaluate.predictions import predict_examples
-from mlnlearn.model.boosted.gibbs import GibbsSettings
-from mlnlearn.model.boosted.hidden.marginals import sampled_marginals
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
@@ -99,13 +97,12 @@ def _summed_out(
 ) -> list[Floats]:
     """Ask for all atoms of a target at once, summing over what is unknown."""
     name = examples[0].predicate.name
-    settings = GibbsSettings(samples=500)
-    found = sampled_marginals(model.targets, model.existential, databases, [name], settings)
+    targets = [rules.predicate.name for rules in model.targets]
     answers = []
-    for parts, wanted in zip(found, examples, strict=True):
-        part = next(part for part in parts if part.predicate.name == name)
+    for database, wanted in zip(databases, examples, strict=True):
+        (table,) = model.query(database, name, closed=targets).tables
         # targets have one argument here, and their atoms come in order
-        answers.append(part.probabilities[wanted.columns[0]])
+        answers.append(table.probability[wanted.columns[0]])
     return answers
 
 

@@ -19,6 +19,7 @@ FLOORS = (
     ("syntax",),
     ("data",),
     ("counting",),
+    ("montecarlo",),
     ("model",),
     ("infer", "lifted"),
     ("weights",),

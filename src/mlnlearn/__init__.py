@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
+    from mlnlearn.montecarlo.settings import Sampling
     from mlnlearn.registry import LEARNERS, METHODS, READERS
     from mlnlearn.run import Fitted, Notes, OutOfTimeError, Progress, Run
     from mlnlearn.settings import Above, AtLeast, Between, Settings
@@ -162,6 +163,7 @@ _HOMES = {
         "Between",
         "Settings",
     ),
+    "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.structure.beam.learn": ("MSL",),
     "mlnlearn.structure.boosting.learners": (
         "BoostedMLN",
@@ -230,6 +232,7 @@ __all__ = [
     "OutOfTimeError",
     "Progress",
     "Run",
+    "Sampling",
     "Schema",
     "Settings",
     "StructuralEM",

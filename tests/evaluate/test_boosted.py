@@ -41,7 +41,7 @@ def test_one_target_is_answered_in_closed_form():
         for protocol in (Marginals(), Conditionals())
     ]
     assert given[0] == pytest.approx(given[1], abs=1e-12)
-    found = dict(model.query(AREAS[0]))
+    found = model.query(AREAS[0]).by_atom()
     names = [f"advisedBy({','.join(row)})" for row in AREAS[0].decode("advisedBy", columns)]
     assert given[0] == pytest.approx([found[name] for name in names], abs=1e-12)
 
@@ -59,7 +59,7 @@ def test_known_targets_of_a_joint_model_are_evidence():
     assert (hidden.probability <= 1).all()
     if model.is_joint:
         blind = AREAS[0].without_facts(targets)
-        found = dict(model.query(blind))
+        found = model.query(blind).by_atom()
         rows = AREAS[0].decode("professor", examples.columns)
         assert hidden.probability == pytest.approx([found[f"professor({n})"] for (n,) in rows])
 
@@ -69,7 +69,7 @@ def test_targets_of_a_joint_network_that_are_not_hidden_are_evidence():
     examples = positives_and_negatives(AREAS[:1], "professor")
     alone = predict_examples(model, AREAS[:1], examples)
     rows = list(AREAS[0].decode("professor", examples.columns))
-    found = dict(model.query(AREAS[0], asked="professor"))
+    found = model.query(AREAS[0], "professor").by_atom()
     assert alone.probability == pytest.approx([found[f"professor({n})"] for (n,) in rows])
     for given in (Marginals(), Marginals(hide=("advisedBy",)), Conditionals()):
         found = predict_examples(model, AREAS[:1], examples, given)

@@ -18,11 +18,11 @@ from mlnlearn.evaluate.conditional import (
     conditional_probabilities,
 )
 from mlnlearn.evaluate.predictions import pooled, predict_examples
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.weights.result import LearnedWeights
 from worlds import random_clause, random_database, random_schema, true_facts
 

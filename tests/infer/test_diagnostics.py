@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlnlearn.infer.sampling.chains import run_chains
-from mlnlearn.infer.sampling.diagnostics import effective_sample_size, split_r_hat, standard_error
+from mlnlearn.montecarlo.diagnostics import effective_sample_size, split_r_hat, standard_error
 from reference import random_network
 from sampling import different, network
 

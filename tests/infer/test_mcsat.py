@@ -6,7 +6,7 @@ from numba import njit
 
 from mlnlearn.infer.sampling import mcsat
 from mlnlearn.infer.sampling.chains import run_chains
-from mlnlearn.infer.sampling.diagnostics import standard_error
+from mlnlearn.montecarlo.diagnostics import standard_error
 from reference import brute_expected_counts, brute_marginals, random_network
 from sampling import (
     assert_hard_clauses_hold,

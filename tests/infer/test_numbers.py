@@ -8,12 +8,12 @@ import pytest
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, MlnError
-from mlnlearn.infer.answers import AnswerTable
 from mlnlearn.infer.belief import belief_propagation
 from mlnlearn.infer.explain import explain
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.query import query
 from mlnlearn.logic.formulas import Rule
+from mlnlearn.model.answers import AnswerTable
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import TargetRules
 from mlnlearn.model.mln import MLN
@@ -89,7 +89,9 @@ def test_an_answer_is_a_probability_or_an_error(value):
     smokes = MLN.parse("smokes(person)").schema["smokes"]
     columns, domains = np.array([[0, 1]], np.int32), (Vocabulary(["Anna", "Bob"]),)
     with pytest.raises(MlnError, match=r"1 of 2 atoms; for smokes\(Bob\)"):
-        AnswerTable(smokes, columns, domains, np.array([0.5, value]), np.zeros(2))
+        AnswerTable(
+            smokes, columns, domains, np.array([0.5, value]), np.zeros(2), np.full(2, "bp", object)
+        )
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])

@@ -10,11 +10,12 @@ import pytest
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
-from mlnlearn.infer.dispatch import Sampling, infer
+from mlnlearn.infer.dispatch import infer
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact
 from mlnlearn.infer.query import query
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from reference import brute_marginals, random_network
 
 SMOKERS = MLN.parse("""
@@ -223,9 +224,10 @@ def test_forms_of_the_answers(tmp_path):
     assert [float(row["probability"]) for row in rows] == [a.probability for a in answers]
     frame = answers.to_frame("polars")
     assert isinstance(frame, pl.DataFrame)
-    assert frame.columns == ["predicate", "atom", "probability", "standard_error"]
+    assert frame.columns == ["predicate", "atom", "probability", "standard_error", "method"]
     assert frame.height == len(answers) == 8
     assert len(answers.to_frame()) == 8
+    assert {row["method"] for row in rows} == {c.method for c in answers.components}
     loaded = json.loads(json.dumps(answers.to_dict(), allow_nan=False))
     assert loaded["answers"][0]["atom"] == str(next(iter(answers)).atom)
     assert {"atoms", "clauses", "method"} <= loaded["components"][0].keys()
@@ -240,7 +242,7 @@ def test_unknown_errors_are_empty_not_invalid(tmp_path):
     assert all(math.isnan(answer.standard_error) for answer in answers)
     assert json.loads(json.dumps(answers.to_dict(), allow_nan=False))["answers"]
     answers.to_csv(tmp_path / "answers.csv")
-    assert (tmp_path / "answers.csv").read_text().splitlines()[1].endswith(",")
+    assert (tmp_path / "answers.csv").read_text().splitlines()[1].endswith(",,bp")
     assert "unknown" in str(answers)
 
 

@@ -13,7 +13,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.data.synthetic import hide
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.boosted import BoostedModel, GibbsSettings
+from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
@@ -257,17 +257,16 @@ def test_queries_sum_over_unknown_evidence(kind):
     chances = np.exp(weights - weights.max())
     chances /= chances.sum()
     bits = (np.arange(len(weights))[:, None] >> np.arange(len(hidden))) & 1
-    settings = GibbsSettings(samples=6000, burn_in=50, seed=1)
-    both = model.query(partly, settings)
-    assert [(part.predicate.name, len(part.probabilities)) for part in both.parts] == [
+    both = model.query(partly)
+    assert [(table.predicate.name, len(table)) for table in both.tables] == [
         ("goal", partly.unknown_facts("goal").shape[1]),
         ("aim", database.ground_atoms("aim")),
     ]
-    found = np.concatenate([part.probabilities for part in both.parts])
-    assert found == pytest.approx(chances @ bits, abs=0.03)
-    only = model.query(partly, settings, "aim")
+    found = np.concatenate([table.probability for table in both.tables])
+    assert found == pytest.approx(chances @ bits, abs=1e-9)
+    only = model.query(partly, "aim")
     assert len(only) == database.ground_atoms("aim")
-    assert [p for _, p in only] == pytest.approx(found[-len(only) :].tolist(), abs=1e-12)
+    assert [a.probability for a in only] == pytest.approx(found[-len(only) :].tolist(), abs=1e-12)
 
 
 def test_known_evidence_is_evidence_and_the_answer_exact():
@@ -282,17 +281,17 @@ def test_known_evidence_is_evidence_and_the_answer_exact():
         {"smokes": [("Anna",)], "cancer": [("Anna",)]},
         domains={"person": ["Bob"]},
     )
-    answers = dict(BoostedModel(schema, False, rules).query(db, asked="cancer"))
+    answers = BoostedModel(schema, False, rules).query(db, "cancer").by_atom()
     assert answers == pytest.approx({"cancer(Bob)": expit(-2.0), "cancer(Anna)": expit(-0.5)})
     unknown = replace(
         db, true={"cancer": db.facts("cancer")}, unknown={"smokes": db.facts("smokes")}
     )
     for existential in (False, True):
         model = BoostedModel(schema, existential, rules)
-        found = dict(model.query(unknown, GibbsSettings(20000, 10), ["cancer"]))
+        found = model.query(unknown, ["cancer"]).by_atom()
         # a false head with a true body is violated; in a dependency network smoking is not asked
         joint = np.exp([0.0, -2.0, -1.0 - 1.5, -1.0 - 2.0])
         smokes = (joint[2] + joint[3]) / joint.sum() if not existential else expit(-1.0)
         expected = smokes * expit(-0.5) + (1 - smokes) * expit(-2.0)
         assert found["cancer(Bob)"] == pytest.approx(expit(-2.0))
-        assert found["cancer(Anna)"] == pytest.approx(expected, abs=0.01)
+        assert found["cancer(Anna)"] == pytest.approx(expected, abs=1e-12)

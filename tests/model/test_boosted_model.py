@@ -12,7 +12,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.boosted import BoostedModel, GibbsSettings
+from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted import evaluate as evaluation
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.rules import (
@@ -25,6 +25,7 @@ from mlnlearn.model.boosted.rules import (
     nodes,
 )
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from structure.boosting.boosting_reference import (
     Reference,
     random_clauses,
@@ -224,11 +225,20 @@ def test_joint_query_by_enumeration_of_worlds(kind):
         total += weight
         for name in chosen:
             truth[name] += weight
-    settings = GibbsSettings(samples=8000, burn_in=50, seed=1)
-    answers = list(model.query(database, settings))
-    assert dict(answers) == pytest.approx({n: w / total for n, w in truth.items()}, abs=0.015)
-    assert list(model.query(database, settings)) == answers
-    assert [atom for atom, _ in answers] == list(truth)
+    expected = {n: w / total for n, w in truth.items()}
+    exact = model.query(database)
+    assert exact.by_atom() == pytest.approx(expected, abs=1e-12)
+    assert list(exact.by_atom()) == list(truth)
+    assert {answer.method for answer in exact} == {"enumeration"}
+    settings = Sampling(samples=8000, burn_in=50, seed=1)
+    sampled = model.query(database, method="gibbs", sampling=settings)
+    again = model.query(database, method="gibbs", sampling=settings)
+    assert list(sampled) == list(again)
+    assert sampled.converged
+    for answer in sampled:
+        assert 0 < answer.standard_error < 0.015
+        error = abs(answer.probability - expected[str(answer.atom)])
+        assert error < 4 * answer.standard_error
 
 
 def test_single_target_query_lists_every_atom():
@@ -237,9 +247,9 @@ def test_single_target_query_lists_every_atom():
     model = random_model(rng, database.schema, "trees", False)
     answers = model.query(database)
     assert len(answers) == database.ground_atoms("goal") + database.ground_atoms("aim")
-    assert len({atom for atom, _ in answers}) == len(answers)
+    assert len(answers.by_atom()) == len(answers)
     best = answers.top(3)
-    assert best[0][1] == max(probability for _, probability in answers)
+    assert best[0].probability == max(answer.probability for answer in answers)
 
 
 def test_drawings_stand_alone_and_show_every_node():

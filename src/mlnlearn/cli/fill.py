@@ -14,7 +14,7 @@ from mlnlearn.errors import InputError, Location
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
-    from mlnlearn.infer.answers import Answers, AnswerTable
+    from mlnlearn.model.answers import Answers, AnswerTable
     from mlnlearn.structure.join_bayes.fill import Filled, FilledColumn
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
@@ -119,7 +119,7 @@ def _keys(part: FilledColumn, database: Database) -> list[list[str]]:
 
 def _answers(answered: Filled) -> Answers:
     """Return the probabilities in the form of all other answers: an atom for each value."""
-    from mlnlearn.infer.answers import Answers, ComponentSummary  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.model.answers import Answers, ComponentSummary  # noqa: PLC0415 - loads NumPy
 
     tables = tuple(_table(part, answered.database) for part in answered.columns)
     parts = [ComponentSummary(len(table), 0, "closed form") for table in tables]
@@ -130,7 +130,7 @@ def _table(part: FilledColumn, database: Database) -> AnswerTable:
     import numpy as np  # noqa: PLC0415 - loaded with the model anyway
 
     from mlnlearn.data.vocabulary import Vocabulary  # noqa: PLC0415
-    from mlnlearn.infer.answers import AnswerTable  # noqa: PLC0415
+    from mlnlearn.model.answers import AnswerTable  # noqa: PLC0415
 
     node = part.prediction.node
     first = int(node.relationship is not None)  # after N/A
@@ -148,4 +148,5 @@ def _table(part: FilledColumn, database: Database) -> AnswerTable:
         cycled = np.tile(np.arange(len(values), dtype=np.int32), len(part.rows))
         columns = np.vstack([repeated, cycled])
     errors = np.zeros(len(chances))
-    return AnswerTable(node.predicate, columns, tuple(vocabularies), chances, errors)
+    method = np.full(len(chances), "closed form", object)
+    return AnswerTable(node.predicate, columns, tuple(vocabularies), chances, errors, method)

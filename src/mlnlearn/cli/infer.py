@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,12 +30,9 @@ from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.data.database import Database
-    from mlnlearn.infer.answers import Answers
-    from mlnlearn.model.boosted.model import BoostedModel
+    from mlnlearn.model.answers import Answers
 
 _SHOWN = 20
-_SAMPLES = 20000
 
 
 def infer(
@@ -87,8 +85,13 @@ def infer(
         typer.Option("--query-evidence", help="Ask for atoms listed as ?P(A) only."),
     ] = False,
     samples: Annotated[
-        int, typer.Option(help="Samples, where sampling is needed.", min=1)
-    ] = _SAMPLES,
+        int | None,
+        typer.Option(
+            help="Samples, where sampling is needed; by default as many as `query` takes.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     max_seconds: Annotated[
         float | None,
         typer.Option(
@@ -104,7 +107,8 @@ def infer(
 ) -> None:
     """Give the probability of every unknown atom of some predicates.
 
-    A boosted model gives that of all atoms of its targets, from the other predicates. With
+    A boosted model gives that of all atoms of the targets asked for, whatever is known of them;
+    another target is evidence where the database lists any of its atoms, else unknown. With
     --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
     """
     paths = (db or []) + (more or [])
@@ -125,14 +129,18 @@ def infer(
     evidence = ml.read_db(path, schema=declarations, name=str(path))
     asked = names(query, "--query")
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
+    sampling = ml.Sampling(seed=seed, max_seconds=max_seconds)
+    if samples is not None:
+        sampling = replace(sampling, samples=samples)
     started = time.process_time()
     if not isinstance(found, ml.MLN):
-        if method not in ("auto", "gibbs") or opened or shut or query_evidence:
+        if opened or query_evidence or method not in ("auto", "exact", "gibbs"):
             raise InputError(
-                "a boosted model takes none of --method, --open, --closed and --query-evidence",
-                hint="it predicts its targets from all other predicates",
+                f"a boosted model takes neither --open nor --query-evidence nor --method {method}",
+                hint="it predicts its targets from all other predicates; methods are auto, exact"
+                " and gibbs",
             )
-        answers = _from_boosted(found, evidence, asked, samples, max_seconds, seed)
+        answers = found.query(evidence, asked, closed=shut, method=method, sampling=sampling)
     elif method == "lifted":
         if query_evidence:
             raise InputError("--method lifted does not take --query-evidence")
@@ -146,9 +154,7 @@ def infer(
             open=opened,
             closed=shut,
             query_evidence=query_evidence,
-            samples=samples,
-            max_seconds=max_seconds,
-            seed=seed,
+            **asdict(sampling),
         )
     seconds = time.process_time() - started
     if out is not None:
@@ -182,36 +188,3 @@ def _print_answers(answers: Answers, query: str, seconds: float) -> None:
     used = Counter(component.method for component in answers.components)
     parts = ", ".join(f"{count:,} by {name}" for name, count in used.most_common())
     screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
-
-
-def _from_boosted(
-    model: BoostedModel,
-    evidence: Database,
-    asked: tuple[str, ...],
-    samples: int,
-    max_seconds: float | None,
-    seed: int,
-) -> Answers:
-    """Ask a boosted model, and return its answers in the form of all others."""
-    import numpy as np  # noqa: PLC0415 - loaded with the model anyway
-
-    from mlnlearn.infer.answers import Answers, AnswerTable, ComponentSummary  # noqa: PLC0415
-    from mlnlearn.model.boosted.gibbs import GibbsSettings  # noqa: PLC0415
-
-    for name in asked:
-        model.rules_of(name)
-    # The default is meant for single atoms; a sweep of this sampler goes over all of them.
-    sweeps: dict[str, int] = {} if samples == _SAMPLES else {"samples": samples}
-    found = model.query(evidence, GibbsSettings(seed=seed, max_seconds=max_seconds, **sweeps))
-    method, error = ("gibbs", np.nan) if model.is_joint else ("closed form", 0.0)
-    tables, components = [], []
-    for part in found.parts:
-        if part.predicate.name in asked:
-            domains = tuple(evidence.domains[kind] for kind in part.predicate.types)
-            number = len(part.probabilities)
-            errors = np.full(number, error)
-            tables.append(
-                AnswerTable(part.predicate, part.columns, domains, part.probabilities, errors)
-            )
-            components.append(ComponentSummary(number, 0, method))
-    return Answers(tuple(tables), tuple(components))

@@ -16,13 +16,12 @@ from mlnlearn.errors import InputError
 from mlnlearn.evaluate.conditional import are_independent, conditional_probabilities
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.tables import attribute_probabilities
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.infer.query import query
-from mlnlearn.model.boosted.gibbs import GibbsSettings
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 
@@ -38,8 +37,8 @@ class Marginals:
     hide
         Further predicates to hide: a joint model predicts them together with the query predicate.
     method, sampling
-        How a Markov logic network is queried; see `mlnlearn.infer.query.query`. Joint boosted
-        models are sampled with the same seed.
+        How a model is queried where atoms depend on each other; see `mlnlearn.infer.query.query`
+        and `mlnlearn.model.boosted.model.BoostedModel.query`.
 
     Examples
     --------
@@ -133,12 +132,15 @@ def _(
 ) -> Floats:
     if isinstance(given, Marginals):
         model.rules_of(predicate)
-        hidden = {predicate, *given.hide}
-        asked = [r.predicate.name for r in model.targets if r.predicate.name in hidden]
+        targets = [rules.predicate.name for rules in model.targets]
+        asked = [name for name in targets if name in {predicate, *given.hide}]
         if depends_on_unknown(model.targets, model.existential, database, asked):
-            answers = model.query(database, GibbsSettings(seed=given.sampling.seed), asked)
-            part = next(part for part in answers.parts if part.predicate.name == predicate)
-            return _looked_up(database, predicate, columns, part.columns, part.probabilities)
+            # of what is not hidden, the protocol gives all, as to a network
+            answers = model.query(
+                database, asked, closed=targets, method=given.method, sampling=given.sampling
+            )
+            table = next(table for table in answers.tables if table.predicate.name == predicate)
+            return _looked_up(database, predicate, columns, table.columns, table.probability)
     count = columns.shape[1]
     atoms = Examples(
         database.schema[predicate],

@@ -11,55 +11,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.errors import MlnError
-from mlnlearn.infer.answers import ComponentSummary
 from mlnlearn.infer.belief import belief_propagation
 from mlnlearn.infer.components import Components, Part
 from mlnlearn.infer.elimination import DEFAULT_LIMIT, TooHardError, eliminate, eliminate_max
 from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import is_small, refuse_contradiction
 from mlnlearn.infer.network import Flags, Floats, Network
-from mlnlearn.infer.sampling.chains import SampleResult, run_chains
+from mlnlearn.infer.sampling.chains import run_chains
 from mlnlearn.infer.sampling.layout import build_layout
 from mlnlearn.infer.sampling.maxwalksat import feasible_world, maxwalksat
+from mlnlearn.model.answers import ComponentSummary
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.registry import METHODS
 
 # Gibbs sampling is slow to cross clauses stronger than this; MC-SAT is not.
 _STRONG = 5.0
-# Chains whose R̂ is larger disagree.
-_MOST_R_HAT = 1.05
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How long to sample where that is needed; see `mlnlearn.infer.sampling.chains.run_chains`."""
-
-    samples: int = 20_000
-    burn_in: int = 500
-    chains: int = 4
-    seed: int = 0
-    max_seconds: float | None = None
-    precision: float | None = None
-    workers: int = 1
-
-    def run(self, network: Network, method: Literal["gibbs", "mcsat"], key: int) -> SampleResult:
-        """Sample a network; `key` names it, so that it draws numbers of its own."""
-        return run_chains(
-            network,
-            method,
-            samples=self.samples,
-            burn_in=self.burn_in,
-            chains=self.chains,
-            seed=self.sequence(key),
-            max_seconds=self.max_seconds,
-            precision=self.precision,
-            workers=self.workers,
-        )
-
-    def sequence(self, key: int) -> np.random.SeedSequence:
-        """Return the seed of one component: the same whatever else is computed, in any order."""
-        return np.random.SeedSequence(self.seed, spawn_key=(key,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +41,15 @@ class Inference:
         Probability of each value of each variable; for MAP, 1 for the values of the best world.
     standard_error
         Monte Carlo standard errors: 0 for exact answers, not a number where unknown.
+    method
+        What was used for each variable.
     components
         What was used for each component.
     """
 
     marginals: Floats
     standard_error: Floats
+    method: NDArray[np.object_]
     components: tuple[ComponentSummary, ...]
 
 
@@ -135,7 +107,8 @@ def infer(
             worker.by(wanted, method, entry.load())
     # sums of probabilities may leave [0, 1] by their rounding
     marginals = np.clip(worker.marginals, 0.0, 1.0)
-    return Inference(marginals, worker.errors, tuple(worker.summaries(wanted)))
+    method_of = worker.method[found.label]
+    return Inference(marginals, worker.errors, method_of, tuple(worker.summaries(wanted)))
 
 
 class _Worker:
@@ -233,24 +206,23 @@ class _Worker:
             feasible_world(build_layout(part.network), rng)
 
     def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
-        result = self.sampling.run(part.network, method, int(part.variables[0]))
+        settings = self.sampling
+        result = run_chains(
+            part.network,
+            method,
+            samples=settings.samples,
+            burn_in=settings.burn_in,
+            chains=settings.chains,
+            seed=settings.sequence(int(part.variables[0])),
+            max_seconds=settings.max_seconds,
+            precision=settings.precision,
+            workers=settings.workers,
+        )
         self.marginals[part.values] = result.marginals
         self.errors[part.values] = result.standard_error
         self.method[numbers] = method
-        starts = part.network.unary_starts[:-1]
-        r_hat = np.fmax.reduceat(result.r_hat, starts)
-        # a value that no or every sample had says nothing about mixing
-        varied = (result.marginals > 0.0) & (result.marginals < 1.0)
-        sizes = np.where(varied, result.effective_sample_size, float(result.samples))
-        size = np.fmin.reduceat(sizes, starts)
-        label = self.found.label[part.variables]
-        worst = np.ones(len(self.found))
-        least = np.full(len(self.found), np.inf)
-        np.fmax.at(worst, label, r_hat)
-        np.fmin.at(least, label, size)
-        for number in numbers:
-            good = bool(worst[number] <= _MOST_R_HAT)
-            self.details[number] = (good, float(worst[number]), float(least[number]))
+        label = np.repeat(self.found.label[part.variables], part.network.cardinalities)
+        self.details.update(result.judged(label))
 
     def summaries(self, wanted: Flags) -> Iterator[ComponentSummary]:
         """Yield what was used for each wanted component."""

@@ -8,15 +8,16 @@ import numpy as np
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.infer.answers import Answers, AnswerTable
 from mlnlearn.infer.components import components
-from mlnlearn.infer.dispatch import Inference, Sampling, infer
+from mlnlearn.infer.dispatch import Inference, infer
 from mlnlearn.infer.elimination import DEFAULT_LIMIT
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import GroundAtoms, Network
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.answers import Answers, AnswerTable
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 
 
 def query(
@@ -58,7 +59,7 @@ def query(
     include_evidence
         Whether to list known atoms of the query predicates too, with probability 1 or 0.
     samples, burn_in, chains, seed, max_seconds, precision, workers
-        For the samplers; see `mlnlearn.infer.sampling.chains.run_chains`. Limits hold for each
+        For the samplers; see `mlnlearn.montecarlo.settings.Sampling`. Limits hold for each
         component.
     limit
         Most table cells of variable elimination for one component.
@@ -113,17 +114,20 @@ def _table(
     columns = [network.forced.get(predicate.name, np.empty((predicate.arity, 0), np.int32))]
     number = columns[0].shape[1]
     probability, error = [np.ones(number)], [np.zeros(number)]
+    method = [np.full(number, "evidence", object)]
     if atoms is not None:
         places = network.unary_starts[atoms.variable] + atoms.value
         columns.append(atoms.columns)
         probability.append(result.marginals[places])
         error.append(result.standard_error[places])
+        method.append(result.method[atoms.variable])
     return AnswerTable(
         predicate,
         np.concatenate(columns, axis=1),
         tuple(database.domains[kind] for kind in predicate.types),
         np.concatenate(probability),
         np.concatenate(error),
+        np.concatenate(method),
     )
 
 
@@ -133,11 +137,14 @@ def _with_evidence(table: AnswerTable, database: Database) -> AnswerTable:
     sizes = tuple(database.size(kind) for kind in predicate.types)
     shape = sizes or (1,)
     probability, error = np.zeros(shape), np.zeros(shape)
-    for columns, values, errors in (
-        (database.facts(predicate.name), 1.0, 0.0),
-        (table.columns, table.probability, table.standard_error),
+    method = np.full(shape, "evidence", object)
+    for columns, values, errors, methods in (
+        (database.facts(predicate.name), 1.0, 0.0, "evidence"),
+        (table.columns, table.probability, table.standard_error, table.method),
     ):
         place = tuple(columns) if sizes else np.zeros(columns.shape[1], np.int64)
-        probability[place], error[place] = values, errors
+        probability[place], error[place], method[place] = values, errors, methods
     columns = np.indices(sizes, np.int32).reshape(len(sizes), -1)
-    return AnswerTable(predicate, columns, table.domains, probability.ravel(), error.ravel())
+    return AnswerTable(
+        predicate, columns, table.domains, probability.ravel(), error.ravel(), method.ravel()
+    )

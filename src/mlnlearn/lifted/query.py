@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.infer.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.lifted.circuit import bind
 from mlnlearn.lifted.compile import constants_of, exactly_one
@@ -21,6 +20,7 @@ from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Block, Known, Place, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
@@ -275,4 +275,5 @@ def _table(
         tuple(database.domains[kind] for kind in predicate.types),
         probability[unknown],
         np.zeros(len(unknown)),
+        np.full(len(unknown), "lifted", object),
     )

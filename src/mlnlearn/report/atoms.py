@@ -10,7 +10,7 @@ import numpy as np
 
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.predictions import Predictions
-from mlnlearn.model.boosted.answers import atom_text
+from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.report.markup import Cell, Column, Markup, json_script, number, table, tag
 from mlnlearn.report.reasons import Part, Reasons
 from mlnlearn.report.sections import section
@@ -103,7 +103,7 @@ def _row(
     number_of = int(atoms.database[place])
     database = databases[number_of]
     [names] = database.decode(atoms.predicate.name, atoms.columns[:, [place]])
-    text = atom_text(atoms.predicate, names)
+    text = str(Atom(atoms.predicate, tuple(map(Constant, names))))
     button = tag(
         "button", text, type="button", class_="atom", aria_expanded="false", data_atom=identity
     )

@@ -35,7 +35,7 @@ def test_predicates_without_facts(kept, learner, recursive):
     for bodies in (None, ("rain",), ("rain", "big")):
         settings = replace(LEARNERS[learner], bodies=bodies, recursive=recursive)
         model = settings.fit([database])
-        examples = {str(atom): p for atom, p in model.query(database)}
+        examples = model.query(database).by_atom()
         assert len(examples) == len(PEOPLE)
         if kept == ["goal"] and not recursive:
             # nothing tells the atoms apart: each has the share of true ones
@@ -50,7 +50,7 @@ def test_targets_of_many_arguments(learner, arity):
     rows = [[f"T{number >> place & 1}" for place in range(arity)] for number in (0, 5, 21, 42)]
     database = Database.from_facts(schema, {"many": rows, "big": [("T1",)]})
     model = replace(LEARNERS[learner], target="many").fit([database])
-    found = dict(model.query(database))
+    found = model.query(database).by_atom()
     assert len(found) == 2**arity
     asked = query(model.to_mln(), database.without_facts(["many"]), "many", closed=["big"])
     expected = {str(answer.atom): answer.probability for answer in asked}

@@ -248,7 +248,7 @@ def test_a_target_without_any_split_gets_the_fitted_constant():
     database = Database.from_facts(schema, facts, domains={"person": names})
     model = BoostedMLN(target="happy", steps=30, negatives="paper").fit(database)
     assert all(len(step.paths) == 1 for step in model.rules_of().steps)
-    probability = model.query(database).parts[0].probabilities
+    probability = model.query(database).tables[0].probability
     assert probability == pytest.approx(np.full(10, 1 / 3), abs=0.05)
 
 

@@ -12,9 +12,9 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.evaluate.ask import Marginals
 from mlnlearn.evaluate.predictions import predict_examples
-from mlnlearn.infer.dispatch import Sampling
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from studies.gslp_ceiling import ceiling, orbits
 from studies.gslp_cells import predict_cells, shares
 from studies.gslp_data import Sample, deal_cells

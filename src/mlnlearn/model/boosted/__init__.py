@@ -1,6 +1,5 @@
 """Boosted models: trees and clauses over relational data, their files, and their answers."""
 
-from mlnlearn.model.boosted.gibbs import GibbsSettings
 from mlnlearn.model.boosted.model import BoostedModel
 
-__all__ = ["BoostedModel", "GibbsSettings"]
+__all__ = ["BoostedModel"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path as FilePath
@@ -11,17 +11,15 @@ from pathlib import Path as FilePath
 import numpy as np
 from scipy.special import expit
 
-from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
-from mlnlearn.data.sampling import number_of_keys, unpack
-from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, refuse_non_finite, write_files
-from mlnlearn.logic.atoms import Atom, Predicate
+from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.boosted.answers import AnswerPart, Answers
+from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.drawing import rules_html, rules_svg
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.explain import Reason, reasons
@@ -33,9 +31,13 @@ from mlnlearn.model.boosted.files import (
     schema_to_plain,
     to_json,
 )
-from mlnlearn.model.boosted.gibbs import GibbsSettings
-from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
-from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown, sampled_marginals
+from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
+from mlnlearn.model.boosted.hidden.marginals import (
+    CLOSED_FORM,
+    HiddenMarginals,
+    depends_on_unknown,
+    hidden_marginals,
+)
 from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.boosted.rules import (
     Path,
@@ -47,9 +49,8 @@ from mlnlearn.model.boosted.rules import (
 )
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.syntax import parse_formula
-
-_MOST_ATOMS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,11 @@ class BoostedModel:
     +1.5000 smokes(p1) => cancer(p1)
     >>> facts = {"smokes": [("Anna",)], "cancer": []}
     >>> db = Database.from_facts(schema, facts, domains={"person": ["Bob"]})
-    >>> [(atom, round(probability, 3)) for atom, probability in model.query(db)]
-    [('cancer(Bob)', 0.119), ('cancer(Anna)', 0.378)]
+    >>> print(model.query(db))
+    probability  standard error  atom
+         0.3775          0.0000  cancer(Anna)
+         0.1192          0.0000  cancer(Bob)
+    2 atoms; 1 component by closed form
     """
 
     schema: Schema
@@ -137,8 +141,11 @@ class BoostedModel:
     def query(
         self,
         database: Database,
-        gibbs: GibbsSettings | None = None,
         asked: str | Sequence[str] | None = None,
+        *,
+        closed: Collection[str] = (),
+        method: str = "auto",
+        sampling: Sampling | None = None,
     ) -> Answers:
         """Return the probabilities of target atoms.
 
@@ -147,59 +154,59 @@ class BoostedModel:
         database
             The evidence. Unknown atoms of targets are summed over; those of other predicates,
             for which there are no rules, are taken as false.
-        gibbs
-            How long to sample where the answer is not in closed form: where the atoms asked for
-            stand in each other's rules, or depend on unknown atoms.
         asked
-            Targets of which all atoms are asked for, whatever the database says of them; all other
-            targets are evidence where they are known. By default, the unknown atoms of targets of
-            which the database lists some, and all atoms of all other targets.
+            Targets of which all atoms are asked for, whatever the database says of them. A target
+            that is not asked for is evidence where the database lists any of its atoms, and unknown
+            where it lists none. By default all targets are asked for: the unknown atoms of those
+            of which the database lists some, and all atoms of the others.
+        closed
+            Targets of which no atom that is not listed is true, even where none is listed.
+        method
+            How to answer where atoms depend on each other or on unknown ones: ``"auto"``, exactly
+            where few do, else by sampling; ``"exact"``, exactly or not at all; ``"gibbs"``, by
+            sampling.
+        sampling
+            How long to sample.
         """
+        self._world(database)
         names = [rules.predicate.name for rules in self.targets]
         chosen = [asked] if isinstance(asked, str) else asked
-        listed = unknown_predicates([database])
-        unknown = [name for name in names if name in listed]
-        if chosen is None:
-            whole = [name for name in names if name not in unknown]
-        else:
-            whole = [self.rules_of(name).predicate.name for name in chosen]
-        settings = gibbs or GibbsSettings()
-        self._world(database)
-        if set(whole) == set(names) and not self.is_joint:
-            return self._closed_form(database)
-        if depends_on_unknown(self.targets, self.existential, database, whole):
-            parts = sampled_marginals(self.targets, self.existential, [database], whole, settings)[
-                0
-            ]
-        else:
-            hidden = HiddenAtoms.of([database], unknown, whole)
-            parts = [
-                AnswerPart(p, columns, self._given_all(hidden.databases[0], p, columns))
-                for p, (columns,) in hidden.columns.items()
-            ]
-        wanted = names if chosen is None else whole
-        return Answers(database, tuple(part for part in parts if part.predicate.name in wanted))
+        wanted = names if chosen is None else list(dict.fromkeys(chosen))
+        for name in wanted:
+            self.rules_of(name)  # refuses what is no target
+        for name in closed:
+            self.schema[name]  # refuses what is no predicate
+        forgotten = forgotten_targets(names, database, chosen, closed)
+        hidden = HiddenAtoms.of([database], names, forgotten)
+        if depends_on_unknown(self.targets, self.existential, database, forgotten):
+            found = hidden_marginals(
+                self.targets,
+                self.existential,
+                hidden,
+                wanted=wanted,
+                method=method,
+                sampling=sampling,
+            )
+            return _answers(database, hidden, wanted, found)
+        return self._closed_form(database, hidden, wanted)
 
-    def _given_all(self, database: Database, predicate: Predicate, columns: Codes) -> Floats:
-        """Return the probabilities of atoms where no unknown atom matters."""
-        world = self._world(database.closed())
-        rows = world.numbered(predicate, np.zeros(columns.shape[1], np.int32), columns)
-        found: Floats = expit(
-            potentials(self.targets, self.existential, world, predicate.name, rows)
-        )
-        return found
-
-    def _closed_form(self, database: Database) -> Answers:
-        """Return the probability of every target atom where none depends on another."""
-        atoms = [self._all_atoms(database, rules) for rules in self.targets]
-        parts = zip(self.targets, atoms, strict=True)
-        return Answers(
-            database,
-            tuple(
-                AnswerPart(r.predicate, columns, self._given_all(database, r.predicate, columns))
-                for r, columns in parts
-            ),
-        )
+    def _closed_form(
+        self, database: Database, hidden: HiddenAtoms, wanted: Sequence[str]
+    ) -> Answers:
+        """Answer where no unknown atom matters to another."""
+        world = self._world(hidden.databases[0].closed())
+        chances, components = np.zeros(len(hidden)), []
+        for predicate, (columns,) in hidden.columns.items():
+            if predicate.name in wanted:
+                start, count = hidden.starts[predicate], columns.shape[1]
+                rows = world.numbered(predicate, np.zeros(count, np.int32), columns)
+                chances[start : start + count] = expit(
+                    potentials(self.targets, self.existential, world, predicate.name, rows)
+                )
+                components.append(ComponentSummary(count, 0, CLOSED_FORM))
+        methods = np.full(len(hidden), CLOSED_FORM, object)
+        exactly = HiddenMarginals(chances, np.zeros(len(hidden)), methods, tuple(components))
+        return _answers(database, hidden, wanted, exactly)
 
     @property
     def is_joint(self) -> bool:
@@ -212,16 +219,6 @@ class BoostedModel:
             for body in bodies(step)
             for pattern in body
         )
-
-    def _all_atoms(self, database: Database, rules: TargetRules) -> Codes:
-        sizes = [database.size(kind) for kind in rules.predicate.types]
-        total = number_of_keys(sizes)
-        if total > _MOST_ATOMS:
-            raise MemoryLimitError(
-                f"{rules.predicate.name} has {total} ground atoms; the limit is {_MOST_ATOMS}",
-                hint="ask for the probabilities of chosen examples instead",
-            )
-        return unpack(np.arange(total), sizes)
 
     def _world(self, databases: Database | Sequence[Database]) -> Objects:
         given = [databases] if isinstance(databases, Database) else databases
@@ -385,3 +382,26 @@ class BoostedModel:
             return cls(schema, plain["semantics"] == "existential", targets)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"{where} is damaged: {problem!r}") from None
+
+
+def _answers(
+    database: Database, hidden: HiddenAtoms, wanted: Sequence[str], found: HiddenMarginals
+) -> Answers:
+    """Return what is found of unknown atoms of one database as tables."""
+    tables = []
+    for name in wanted:
+        predicate = database.schema[name]
+        (columns,) = hidden.columns.get(predicate, (np.empty((predicate.arity, 0), np.int32),))
+        start = hidden.starts.get(predicate, 0)
+        mine = slice(start, start + columns.shape[1])
+        tables.append(
+            AnswerTable(
+                predicate,
+                columns,
+                tuple(database.domains[kind] for kind in predicate.types),
+                found.probability[mine],
+                found.standard_error[mine],
+                found.method[mine],
+            )
+        )
+    return Answers(tuple(tables), found.components)

@@ -10,13 +10,13 @@ import numpy as np
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.objects import Objects
-from mlnlearn.infer.sampling.diagnostics import split_r_hat
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
 from mlnlearn.model.boosted.hidden.network import GroundNetwork, Kept
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules
+from mlnlearn.montecarlo.diagnostics import split_r_hat
 
 _CHAINS = 2
 _STREAM = 0x5E3  # keeps these draws apart from those of boosting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from mlnlearn.logic.atoms import Predicate
 
 Mask = NDArray[np.bool_]
 
-_MOST_ATOMS = 10_000_000
+_MOST_ATOMS = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +143,45 @@ def unknown_predicates(databases: Sequence[Database]) -> list[str]:
         for predicate in databases[0].schema.predicates
         if any(_has_unknown(database, predicate.name) for database in databases)
     ]
+
+
+def forgotten_targets(
+    targets: Sequence[str],
+    database: Database,
+    asked: Collection[str] | None,
+    closed: Collection[str] = (),
+) -> list[str]:
+    """Return the targets whose atoms are all unknown when some of them are asked for.
+
+    Parameters
+    ----------
+    targets
+        All targets of a model.
+    database
+        The evidence.
+    asked
+        Targets asked for; None for all, but of those with atoms listed as unknown these alone.
+    closed
+        Targets of which no atom that is not listed is true, even where none is listed.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)", "cancer(person)", "sad(person)")
+    >>> db = Database.from_facts(schema, {"smokes": [("Anna",)], "cancer": [("Anna",)]})
+    >>> forgotten_targets(["smokes", "cancer", "sad"], db, ["smokes"])
+    ['smokes', 'sad']
+    >>> forgotten_targets(["smokes", "cancer", "sad"], db, ["smokes"], closed=["sad"])
+    ['smokes']
+    """
+    if asked is None:
+        return [name for name in targets if not _has_unknown(database, name)]
+
+    def given(name: str) -> bool:
+        tables = (database.facts(name), database.false_facts(name), database.unknown_facts(name))
+        return name in closed or any(table.shape[1] for table in tables)
+
+    return [name for name in targets if name in asked or not given(name)]
 
 
 def _has_unknown(database: Database, name: str) -> bool:

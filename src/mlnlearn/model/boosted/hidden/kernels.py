@@ -90,7 +90,7 @@ def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _total(rules, head, values):  # type: ignore[no-untyped-def]
+def own_total(rules, head, values):  # type: ignore[no-untyped-def]
     """Return the log-odds that a head has by its own rules."""
     total = rules.fixed[head]
     for unit in range(rules.units[head], rules.units[head + 1]):
@@ -107,7 +107,7 @@ def assign(rules, wanted, state, changed, seen, work):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def _log_odds(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+def log_odds_of(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
     """Return the log-odds of an atom given all others; the atom is left false, or changed.
 
     A head's rules are violated where it is false: a world's log-probability is minus the sum of
@@ -119,37 +119,39 @@ def _log_odds(rules, atom, state, changed, seen, work):  # type: ignore[no-untyp
     if rules.existential:
         if truth[atom]:
             flip(rules, atom, state, changed, seen, work)
-        return _total(rules, head, values)
+        return own_total(rules, head, values)
     if truth[atom]:
         growth = flip(rules, atom, state, changed, seen, work)
-        return _total(rules, head, values) + growth
-    value = _total(rules, head, values)
+        return own_total(rules, head, values) + growth
+    value = own_total(rules, head, values)
     return value - flip(rules, atom, state, changed, seen, work)
 
 
 @njit(cache=True)
-def _chance(log_odds):  # type: ignore[no-untyped-def]
+def chance(log_odds):  # type: ignore[no-untyped-def]
+    """Return the probability that has these log-odds."""
     if log_odds < 0.0:
         grown = np.exp(log_odds)
         return grown / (1.0 + grown)
     return 1.0 / (1.0 + np.exp(-log_odds))
 
 
-@njit(cache=True)
-def sweep(rules, state, changed, seen, work, draws, sharpness, sums):  # type: ignore[no-untyped-def]
-    """Draw every atom in turn, given all others; add the probabilities to `sums`.
+@njit(cache=True, nogil=True)
+def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # type: ignore[no-untyped-def]
+    """Draw atoms in turn, each given all others; add the probabilities to `sums`.
 
     Log-odds are multiplied by `sharpness` before a draw; an infinite one takes the likelier value.
     Returns how many atoms changed.
     """
     truth = state[0]
     changes = 0
-    for atom in range(len(truth)):
+    for number in range(len(order)):
+        atom = order[number]
         before = truth[atom]
-        odds = _log_odds(rules, atom, state, changed, seen, work)
-        sums[atom] += _chance(odds)
+        odds = log_odds_of(rules, atom, state, changed, seen, work)
+        sums[atom] += chance(odds)
         greedy = np.isinf(sharpness)
-        wanted = odds > 0.0 if greedy else draws[atom] < _chance(sharpness * odds)
+        wanted = odds > 0.0 if greedy else draws[number] < chance(sharpness * odds)
         if wanted != truth[atom]:
             flip(rules, atom, state, changed, seen, work)
         changes += wanted != before
@@ -162,6 +164,6 @@ def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped
     truth = state[0]
     for atom in range(len(truth)):
         before = truth[atom]
-        out[atom] = _log_odds(rules, atom, state, changed, seen, work)
+        out[atom] = log_odds_of(rules, atom, state, changed, seen, work)
         if truth[atom] != before:
             flip(rules, atom, state, changed, seen, work)

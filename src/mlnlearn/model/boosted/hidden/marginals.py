@@ -1,19 +1,34 @@
-"""Questions to a boosted model where parts of the evidence are unknown."""
+"""Probabilities of unknown atoms of a boosted model, component by component.
+
+Small components are enumerated, so that their answers are exact; the others are drawn together, by
+several chains of Gibbs sampling with the budget and the diagnostics of every sampler.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
-from mlnlearn.model.boosted.answers import AnswerPart
-from mlnlearn.model.boosted.gibbs import GibbsSettings
-from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
+from mlnlearn.errors import InputError, MlnError
+from mlnlearn.model.answers import ComponentSummary
+from mlnlearn.model.boosted.evaluate import Floats
+from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask, unknown_predicates
+from mlnlearn.model.boosted.hidden.components import HiddenComponents, hidden_components
+from mlnlearn.model.boosted.hidden.enumeration import enumerated, small_enough
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules, bodies
+from mlnlearn.montecarlo.chains import run
+from mlnlearn.montecarlo.settings import Sampling
+
+CLOSED_FORM = "closed form"
+"""The method for an atom that no other unknown atom matters to."""
+METHODS = ("auto", "exact", "gibbs")
+"""Ways to answer."""
 
 
 def depends_on_unknown(
@@ -42,30 +57,50 @@ def depends_on_unknown(
     )
 
 
-def sampled_marginals(
+@dataclass(frozen=True, eq=False)
+class HiddenMarginals:
+    """What is found of unknown atoms; arrays run over all of them.
+
+    Attributes
+    ----------
+    probability, standard_error
+        Of each atom; zero for atoms of components that were not wanted.
+    method
+        How each atom's probability was found.
+    components
+        What was done for each wanted component.
+    """
+
+    probability: Floats
+    standard_error: Floats
+    method: NDArray[np.object_]
+    components: tuple[ComponentSummary, ...]
+
+
+def hidden_marginals(
     targets: Sequence[TargetRules],
     existential: bool,
-    databases: Sequence[Database],
-    asked: Collection[str],
-    settings: GibbsSettings,
-) -> list[list[AnswerPart]]:
-    """Return the probabilities of all atoms asked for and of all unknown atoms of other targets.
+    hidden: HiddenAtoms,
+    *,
+    wanted: Collection[str] | None = None,
+    method: str = "auto",
+    sampling: Sampling | None = None,
+) -> HiddenMarginals:
+    """Return the probabilities of unknown atoms, all others being known.
 
     Parameters
     ----------
     targets, existential
-        The model.
-    databases
-        The evidence, one or more worlds of it. Facts of predicates asked for are not looked at; of
-        other targets, all that is not listed as unknown is known.
-    asked
-        Targets of which every atom is asked for.
-    settings
-        How long to sample; atoms are drawn one by one, so that there are no groups.
-
-    Returns
-    -------
-    For each database, its atoms by predicate.
+        The model; every predicate with unknown atoms must be a target of it.
+    hidden
+        The unknown atoms.
+    wanted
+        Predicates asked for; components without their atoms are passed over. By default all.
+    method
+        ``"auto"``: exact where components are small, else sampled. ``"exact"``: exact or an error.
+        ``"gibbs"``: all sampled.
+    sampling
+        How long to sample.
 
     Examples
     --------
@@ -74,24 +109,92 @@ def sampled_marginals(
     >>> db = Database.from_facts(
     ...     schema, {"smokes": [("Anna",)]}, unknown={"smokes": [("Bob",)]})
     >>> rules = [TargetRules(schema["smokes"], 0.0)]
-    >>> [[part.probabilities.tolist() for part in parts]
-    ...  for parts in sampled_marginals(rules, False, [db, db], [], GibbsSettings(3, 1))]
-    [[[0.5]], [[0.5]]]
+    >>> found = hidden_marginals(rules, False, HiddenAtoms.of([db, db], ["smokes"]))
+    >>> found.probability.tolist(), found.method.tolist()
+    ([0.5, 0.5], ['closed form', 'closed form'])
     """
-    names = [rules.predicate.name for rules in targets]
-    hidden = HiddenAtoms.of(databases, [n for n in names if n not in asked], asked)
+    if method not in METHODS:
+        known = ", ".join(METHODS)
+        raise InputError(f"a boosted model has no method {method!r}; there are: {known}")
     network = GroundNetwork.of(targets, existential, hidden)
-    sampler = Sampler(network, np.random.default_rng(settings.seed))
-    sampler.scatter()
-    limit = settings.max_seconds
-    end = None if limit is None else time.monotonic() + limit
-    sampler.run(settings.burn_in, None if limit is None else time.monotonic() + limit / 4)
-    means = sampler.run(settings.samples, end)
-    found: list[list[AnswerPart]] = [[] for _ in databases]
+    found = hidden_components(network.rules)
+    worker = _Worker(network, found, sampling or Sampling())
+    chosen = _holding(hidden, found, wanted)
+    hard = chosen if method == "gibbs" else worker.enumerate(chosen)
+    if hard.any() and method == "exact":
+        size = int(found.sizes[hard].max())
+        raise MlnError(
+            f"{size} unknown atoms depend on each other: too many to enumerate",
+            hint="take the method auto, which samples them",
+        )
+    if hard.any():
+        worker.sample(hard)
+    summaries = tuple(worker.summaries(chosen))
+    return HiddenMarginals(worker.probability, worker.error, worker.method[found.label], summaries)
+
+
+def _holding(hidden: HiddenAtoms, found: HiddenComponents, wanted: Collection[str] | None) -> Mask:
+    """Tell which components have atoms of some predicates."""
+    if wanted is None:
+        return np.ones(len(found), np.bool_)
+    chosen = np.zeros(len(found), np.bool_)
     for predicate, parts in hidden.columns.items():
-        start = hidden.starts[predicate]
-        for number, columns in enumerate(parts):
-            end = start + columns.shape[1]
-            found[number].append(AnswerPart(predicate, columns, means[start:end]))
-            start = end
-    return found
+        if predicate.name in wanted:
+            start = hidden.starts[predicate]
+            chosen[found.label[start : start + sum(part.shape[1] for part in parts)]] = True
+    return chosen
+
+
+class _Worker:
+    """Answers components and notes how."""
+
+    def __init__(self, network: GroundNetwork, found: HiddenComponents, sampling: Sampling) -> None:
+        self.network, self.found, self.sampling = network, found, sampling
+        self.probability = np.zeros(len(found.label))
+        self.error = np.zeros(len(found.label))
+        self.method = np.where(found.sizes == 1, CLOSED_FORM, "enumeration").astype(object)
+        self.details: dict[int, tuple[bool, float, float]] = {}
+
+    def enumerate(self, chosen: Mask) -> Mask:
+        """Answer those of the chosen components that are small; return the others."""
+        rules = self.network.rules
+        numbers = np.flatnonzero(chosen & small_enough(self.found, rules.existential))
+        sampler = Sampler(self.network, np.random.default_rng(0), self.found.atoms)
+        self.probability, settled = enumerated(sampler, self.found, numbers)
+        hard = chosen.copy()
+        hard[numbers[settled]] = False
+        return hard
+
+    def sample(self, chosen: Mask) -> None:
+        """Draw the atoms of some components together."""
+        atoms = self.found.atoms[chosen[self.found.label[self.found.atoms]]]
+        settings = self.sampling
+        samplers = [
+            Sampler(self.network, np.random.default_rng(child), atoms)
+            for child in settings.sequence(int(atoms.min())).spawn(settings.chains)
+        ]
+        for sampler in samplers:
+            sampler.scatter()
+        uncertain = np.zeros(len(self.found.label), np.bool_)
+        uncertain[atoms] = True
+        result = run(
+            samplers,
+            uncertain,
+            samples=settings.samples,
+            burn_in=settings.burn_in,
+            max_seconds=settings.max_seconds,
+            precision=settings.precision,
+            workers=settings.workers,
+        )
+        self.probability[atoms] = np.clip(result.marginals[atoms], 0.0, 1.0)
+        self.error[atoms] = result.standard_error[atoms]
+        self.method[chosen] = "gibbs"
+        self.details.update(result.judged(np.where(uncertain, self.found.label, -1)))
+
+    def summaries(self, chosen: Mask) -> Iterator[ComponentSummary]:
+        """Yield what was done for each of the chosen components."""
+        atoms = self.found.sizes.tolist()
+        clauses = self.found.groundings(self.network.rules).tolist()
+        for number in np.flatnonzero(chosen).tolist():
+            details = self.details.get(number, (True, None, None))
+            yield ComponentSummary(atoms[number], clauses[number], self.method[number], *details)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 from scipy.special import expit
 
+from mlnlearn.counting.arrays import Ints
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
+from mlnlearn.model.boosted.hidden.components import sweep_order
 from mlnlearn.model.boosted.hidden.kernels import assign, fill, log_odds, sweep
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
+
+_VISITS_AT_ONCE = 100_000
 
 
 class Sampler:
@@ -23,6 +26,8 @@ class Sampler:
         The ground rules.
     rng
         Where the draws come from.
+    order
+        The atoms to draw, in the order of a sweep; by default all of them, as `sweep_order` has it.
 
     Attributes
     ----------
@@ -47,9 +52,13 @@ class Sampler:
     [0.269, 0.269]
     """
 
-    def __init__(self, network: GroundNetwork, rng: np.random.Generator) -> None:
+    def __init__(
+        self, network: GroundNetwork, rng: np.random.Generator, order: Ints | None = None
+    ) -> None:
         self.network = network
         self.rng = rng
+        self.order = sweep_order(network.rules) if order is None else order
+        self.steps_at_once = max(1, _VISITS_AT_ONCE // max(len(self.order), 1))
         rules = network.rules
         self._state = (
             np.zeros(len(rules.own), np.bool_),
@@ -73,25 +82,32 @@ class Sampler:
         """Walks through trees so far."""
         return int(self._work[0])
 
+    @property
+    def buffers(self) -> tuple[tuple[Mask, Ints, Ints, Floats], Ints, Ints, Ints]:
+        """The world as it is, and scratch space, for compiled loops to change."""
+        return self._state, *self._scratch, self._work
+
     def scatter(self) -> None:
         """Start from a world in which every atom is drawn by what is sure of it alone."""
-        own = self.network.rules.fixed[self.network.rules.own]
-        self.assign(self.rng.random(len(own)) < expit(own))
+        own = self.network.rules.fixed[self.network.rules.own[self.order]]
+        truth = np.zeros(len(self._state[0]), np.bool_)
+        truth[self.order] = self.rng.random(len(own)) < expit(own)
+        self.assign(truth)
 
     def assign(self, truth: Mask) -> None:
         """Go over to another world."""
         assign(self.network.rules, truth, self._state, *self._scratch, self._work)
 
-    def run(self, sweeps: int, end: float | None = None) -> Floats:
-        """Sweep over all atoms, and return their mean conditional probabilities on the way.
+    def run(self, sweeps: int) -> Floats:
+        """Sweep over all atoms, and return their mean conditional probabilities on the way."""
+        sums = np.zeros(len(self._state[0]))
+        self.step(sweeps, sums)
+        return sums / max(sweeps, 1)
 
-        At the time `end` (of ``time.monotonic``) it stops, after one sweep at least.
-        """
-        sums, done = np.zeros(len(self._state[0])), 0
-        while done < sweeps and not (done and end is not None and time.monotonic() >= end):
-            self._sweep(1.0, sums)
-            done += 1
-        return sums / max(done, 1)
+    def step(self, steps: int, sums: Floats, burn_in: bool = False) -> float:
+        """Make sweeps, add up the conditional probabilities, and return the share of changes."""
+        changes = sum(self._sweep(1.0, sums) for _ in range(steps))
+        return changes / max(steps * len(self.order), 1)
 
     def log_odds(self) -> Floats:
         """Return the log-odds of every atom given all others in the world as it is."""
@@ -135,9 +151,7 @@ class Sampler:
         return -float(rules.fixed[false].sum() + self._state[3][false[head]].sum())
 
     def _sweep(self, sharpness: float, sums: Floats) -> int:
-        draws = self.rng.random(len(self._state[0]))
+        draws = self.rng.random(len(self.order))
         self.visits += len(draws)
-        changes: int = sweep(
-            self.network.rules, self._state, *self._scratch, self._work, draws, sharpness, sums
-        )
+        changes: int = sweep(self.network.rules, self.order, *self.buffers, draws, sharpness, sums)
         return changes

@@ -9,8 +9,12 @@ probabilities instead of events.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlnlearn.infer.network import Floats
+Floats = NDArray[np.float64]
+
+MOST_R_HAT = 1.05
+"""Chains whose R̂ is larger disagree."""
 
 
 def standard_error(batches: Floats) -> Floats:

@@ -14,14 +14,17 @@ from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
+from mlnlearn.data.database import Columns
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_files
-from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
 _SHOWN = 20
+
+Floats = NDArray[np.float64]
 
 
 class Answer(NamedTuple):
@@ -29,7 +32,7 @@ class Answer(NamedTuple):
 
     Examples
     --------
-    >>> print(Answer(Predicate("smokes", ("person",)), ("Anna",), 0.25, 0.0).atom)
+    >>> print(Answer(Predicate("smokes", ("person",)), ("Anna",), 0.25, 0.0, "lifted").atom)
     smokes(Anna)
     """
 
@@ -37,6 +40,7 @@ class Answer(NamedTuple):
     constants: tuple[str, ...]
     probability: float
     standard_error: float
+    method: str
 
     @property
     def atom(self) -> Atom:
@@ -85,13 +89,16 @@ class AnswerTable:
         Probability that the atom is true; for a most probable world, 1 or 0.
     standard_error
         Monte Carlo standard error: 0 for exact answers, not a number where it is unknown.
+    method
+        How each probability was found.
     """
 
     predicate: Predicate
-    columns: Codes
+    columns: Columns
     domains: tuple[Vocabulary, ...]
     probability: Floats
     standard_error: Floats
+    method: NDArray[np.object_]
 
     def __post_init__(self) -> None:
         """Refuse what is no probability, whichever method it comes from."""
@@ -122,7 +129,11 @@ class AnswerTable:
 
     def __iter__(self) -> Iterator[Answer]:
         rows = zip(
-            self.constants(), self.probability.tolist(), self.standard_error.tolist(), strict=True
+            self.constants(),
+            self.probability.tolist(),
+            self.standard_error.tolist(),
+            self.method.tolist(),
+            strict=True,
         )
         return (Answer(self.predicate, *row) for row in rows)
 
@@ -140,10 +151,10 @@ class Answers:
 
     Examples
     --------
-    >>> import numpy as np
     >>> table = AnswerTable(
     ...     Predicate("smokes", ("person",)), np.array([[0, 1]], np.int32),
     ...     (Vocabulary(["Anna", "Bob"]),), np.array([0.25, 0.75]), np.zeros(2),
+    ...     np.array(["enumeration"] * 2, object),
     ... )
     >>> answers = Answers((table,), (ComponentSummary(2, 1, "enumeration"),))
     >>> answers["smokes(Bob)"].probability
@@ -178,19 +189,28 @@ class Answers:
             )
         return found
 
+    def by_atom(self) -> dict[str, float]:
+        """Return the probability of each atom, by its text."""
+        return {atom: answer.probability for atom, answer in self._by_atom.items()}
+
+    def top(self, number: int) -> list[Answer]:
+        """Return the most probable atoms, the most probable first."""
+        return sorted(self, key=lambda answer: -answer.probability)[:number]
+
     @property
     def converged(self) -> bool:
         """Whether every component's method converged."""
         return all(component.converged for component in self.components)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the answers as columns: predicate, atom, probability, standard_error."""
+        """Return the answers as columns: predicate, atom, probability, standard_error, method."""
         rows = list(self)
         return {
             "predicate": [answer.predicate.name for answer in rows],
             "atom": [str(answer.atom) for answer in rows],
             "probability": [answer.probability for answer in rows],
             "standard_error": [answer.standard_error for answer in rows],
+            "method": [answer.method for answer in rows],
         }
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
@@ -200,7 +220,12 @@ class Answers:
     def to_dict(self) -> dict[str, list[dict[str, Any]]]:
         """Return answers and components in the form of the command line's JSON."""
         answers = [
-            {"atom": str(a.atom), "probability": a.probability, "standard_error": _number(a[3])}
+            {
+                "atom": str(a.atom),
+                "probability": a.probability,
+                "standard_error": _number(a.standard_error),
+                "method": a.method,
+            }
             for a in self
         ]
         return {
@@ -209,24 +234,24 @@ class Answers:
         }
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write atom, probability and standard error as a CSV file, in full or not at all."""
+        """Write atom, probability, standard error and method as CSV, in full or not at all."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["atom", "probability", "standard_error"])
+        writer.writerow(["atom", "probability", "standard_error", "method"])
         for answer in self:
             error = _number(answer.standard_error)
-            writer.writerow([answer.atom, repr(answer.probability), "" if error is None else error])
+            shown = "" if error is None else error
+            writer.writerow([answer.atom, repr(answer.probability), shown, answer.method])
         write_files({path: text.getvalue()})
 
     def __str__(self) -> str:
-        ranked = sorted(self, key=lambda answer: -answer.probability)
-        lines = ["probability  standard error  atom"] if ranked else []
-        for answer in ranked[:_SHOWN]:
+        lines = ["probability  standard error  atom"] if len(self) else []
+        for answer in self.top(_SHOWN):
             error = _number(answer.standard_error)
             shown = "unknown" if error is None else f"{error:.4f}"
             lines.append(f"{answer.probability:11.4f}  {shown:>14}  {answer.atom}")
-        if len(ranked) > _SHOWN:
-            lines.append(f"… and {len(ranked) - _SHOWN} more")
+        if len(self) > _SHOWN:
+            lines.append(f"… and {len(self) - _SHOWN} more")
         return "\n".join([*lines, self._summary()])
 
     def _summary(self) -> str:

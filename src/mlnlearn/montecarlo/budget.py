@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from mlnlearn.infer.network import Floats
+from mlnlearn.montecarlo.diagnostics import Floats
 
 MOST_BATCHES = 16
 _LEAST_SAMPLES_FOR_PRECISION = 128
