@@ -15,6 +15,7 @@ from scipy.special import expit
 from brute import brute_count
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
+from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.evaluate.ask import Marginals, atom_probabilities
 from mlnlearn.evaluate.conditional import all_atoms
@@ -296,3 +297,20 @@ def test_targets_not_asked_for_are_evidence_where_they_are_listed():
     )
     closed = model.query(silent, "smokes", closed=["cancer"]).by_atom()
     assert closed == pytest.approx({"smokes(X)": expit(-2.5), "smokes(Y)": expit(-2.5)})
+
+
+@pytest.mark.parametrize("existential", [False, True])
+@pytest.mark.parametrize("targets", [("a",), TARGETS])
+def test_explanations_add_up_to_the_log_odds(existential, targets):
+    """Also those of a target in its own bodies, and in those of others."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, existential])
+        database = random_database(rng, 3)
+        model = random_model(rng, existential, targets)
+        for name in targets:
+            examples = positives_and_negatives([database], name)
+            odds = model.log_odds(database, examples)
+            for row, expected in zip(examples.rows([database]), odds.tolist(), strict=True):
+                parts = model.explain(database, f"{name}({','.join(row)})")
+                assert sum(part.contribution for part in parts) == pytest.approx(expected, abs=1e-9)
+                assert len({part.rule for part in parts}) == len(parts)

@@ -9,14 +9,18 @@ import pytest
 from scipy.special import expit, softmax
 
 from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.data.synthetic import smokers, university
-from mlnlearn.evaluate.ask import Conditionals
+from mlnlearn.evaluate.ask import Conditionals, Marginals
 from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.evaluate.predictions import predict_examples
+from mlnlearn.model.boosted import BoostedModel
+from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
 from mlnlearn.model.mln import MLN
+from mlnlearn.report import report
 from mlnlearn.report.curves import learning_curve, precision_recall, roc
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.reasons import network_reasons
@@ -145,9 +149,10 @@ def test_the_reasons_of_a_net_add_up_among_values(learner):
 @pytest.mark.parametrize("learner", LEARNERS, ids=["trees", "clauses", "rdn"])
 def test_the_learning_curve_is_that_of_truncated_models(learner):
     model = learner.fit(AREAS)
-    curve = learning_curve(model, AREAS, "advisedBy")
+    curve = learning_curve(model, AREAS, view_of(model).predictions(AREAS, "advisedBy", ()))
     assert [step for step, _ in curve] == list(range(model.steps + 1))
     examples = examples_of(AREAS, "advisedBy")
+    # the end of the curve is what the model predicts, the rest what it would have predicted
     for step, found in curve:
         expected = model.truncated(step).probabilities(AREAS, examples)
         assert found.probability == pytest.approx(expected, abs=1e-12)
@@ -155,9 +160,41 @@ def test_the_learning_curve_is_that_of_truncated_models(learner):
 
 def test_a_joint_model_has_a_curve_too():
     model = BoostedRDN(target=("advisedBy", "professor"), steps=2, max_leaves=2).fit(AREAS)
-    curve = learning_curve(model, AREAS, "professor")
-    assert curve[-1][0] == model.steps
-    assert (curve[-1][1].probability > 0).all()
+    whole = view_of(model).predictions(AREAS, "professor", ["advisedBy"])
+    curve = learning_curve(model, AREAS, whole, ["advisedBy"])
+    assert curve[-1] == (model.steps, whole)
+    examples = examples_of(AREAS, "professor")
+    asked = Marginals(hide=("advisedBy",))
+    for step, found in curve:
+        expected = predict_examples(model.truncated(step), AREAS, examples, asked)
+        assert found.probability == pytest.approx(expected.probability, abs=1e-12)
+
+
+def recursive_model(schema):
+    """Who has smoking friends smokes: one target, in its own rules."""
+    body = (Pattern(schema["friends"], (0, 1)), Pattern(schema["smokes"], (1,)))
+    tree = Tree(Split(body, Leaf(0.4), Leaf(-0.6)))
+    steps = (ClauseList((HornClause(body, 0.3),)), tree)
+    return BoostedModel(schema, False, (TargetRules(schema["smokes"], -0.5, steps=steps),))
+
+
+def test_the_curve_of_a_recursive_model_ends_at_the_scores_of_the_page():
+    made = smokers(12, rng=1)
+    page = report(recursive_model(made.schema), made.databases, "smokes")
+    for name in ("AUC-PR", "CLL"):
+        [headline] = re.findall(rf"<dt>{name}</dt><dd>([^<]+)</dd>", page)
+        [end] = re.findall(rf"{name}.*?before the first step, (\S+) after the last", page)[-1:]
+        assert headline == end
+
+
+def test_the_page_explains_a_recursive_model_by_all_that_adds_up():
+    made = smokers(12, rng=1)
+    model, databases = recursive_model(made.schema), made.databases
+    view = view_of(model)
+    atoms = view.predictions(databases, "smokes", ())
+    totals = np.array([reasons.total for reasons in view.reasons(databases, atoms)])
+    examples = examples_of(databases, "smokes")
+    assert totals == pytest.approx(model.log_odds(databases, examples), abs=1e-9)
 
 
 def test_drawn_curves_have_the_areas_of_the_metrics():

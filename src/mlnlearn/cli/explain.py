@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
     from mlnlearn.model.boosted.model import BoostedModel
 
-_ROUNDING = 1e-9  # what sums in another order may differ by
 # A rule, its groundings (those that the atom makes true less those it makes false), its log-odds.
 Part = tuple[str, float | None, float]
 
@@ -74,24 +73,15 @@ def _explain_boosted(
     model: BoostedModel, database: Database, text: str
 ) -> tuple[str, float, float, list[Part]]:
     """Return the atom, its probability and log-odds, and the rules that add up to them."""
-    import numpy as np  # noqa: PLC0415 - loaded with the model anyway
-    from scipy.special import expit  # noqa: PLC0415
-
-    from mlnlearn.logic.atoms import Atom  # noqa: PLC0415
+    from scipy.special import expit  # noqa: PLC0415 - loaded with the model anyway
 
     parts: list[Part] = [
         (reason.rule, reason.count, reason.contribution) for reason in model.explain(database, text)
     ]
-    atom = ml.parse_formula(text, model.schema).formula
-    assert isinstance(atom, Atom)  # or `explain` would have refused it
-    codes = [
-        database.domains[kind].code(term.name)
-        for kind, term in zip(atom.predicate.types, atom.terms, strict=True)
-    ]
-    columns = np.array(codes, np.int32).reshape(-1, 1)
-    one = ml.Examples(atom.predicate, np.zeros(1, np.int32), columns, np.ones(1, bool), np.ones(1))
-    log_odds = float(model.log_odds(database, one)[0])
-    rest = log_odds - sum(value for _, _, value in parts)
-    if abs(rest) > _ROUNDING:
-        parts.append(("rules of other targets", None, rest))
-    return str(atom), float(expit(log_odds)), log_odds, parts
+    log_odds = sum(value for _, _, value in parts)
+    return (
+        str(ml.parse_formula(text, model.schema).formula),
+        float(expit(log_odds)),
+        log_odds,
+        parts,
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
-from mlnlearn.evaluate.ask import Conditionals
+from mlnlearn.evaluate.ask import Marginals
 from mlnlearn.evaluate.predictions import Predictions, predict_examples
 from mlnlearn.evaluate.probability import calibration_bins
 from mlnlearn.evaluate.ranking import OperatingPoints, operating_points
@@ -20,7 +21,7 @@ from mlnlearn.report.plots import Axis, Look, Series, plot
 from mlnlearn.report.views import examples_of
 
 _POINTS = 200
-_MOST_TRUNCATIONS = 12
+_MOST_TRUNCATIONS = 6
 
 
 def by_database(predictions: Predictions, count: int) -> list[Predictions]:
@@ -131,12 +132,24 @@ def performance_plots(
 
 
 def learning_curve(
-    model: BoostedModel, databases: Sequence[Database], predicate: str
+    model: BoostedModel,
+    databases: Sequence[Database],
+    predictions: Predictions,
+    others: Sequence[str] = (),
 ) -> list[tuple[int, Predictions]]:
     """Return the predictions of the model after some of its first steps, and after all.
 
-    The steps of a single target are added up one by one. A joint model is cut short at a dozen
-    places, and predicts each atom given all others.
+    The steps of a single target are added up one by one. A joint model is cut short at a few
+    places, and asked each time the question that the predictions after all steps answer.
+
+    Parameters
+    ----------
+    model, databases
+        The model, and the data it is judged by.
+    predictions
+        Those of the whole model: the end of the curve.
+    others
+        Predicates that were predicted along with that of the predictions.
 
     Examples
     --------
@@ -145,38 +158,31 @@ def learning_curve(
     >>> schema = Schema.of("rich(person)")
     >>> db = Database.from_facts(schema, {"rich": [("Anna",)]})
     >>> rules = TargetRules(schema["rich"], 0.0, steps=(Tree(Leaf(1.0)), Tree(Leaf(-1.0))))
-    >>> found = learning_curve(BoostedModel(schema, False, (rules,)), [db], "rich")
+    >>> model = BoostedModel(schema, False, (rules,))
+    >>> whole = predict_examples(model, [db], examples_of([db], "rich"))
+    >>> found = learning_curve(model, [db], whole)
     >>> [(steps, part.probability.round(2).tolist()) for steps, part in found]
     [(0, [0.5]), (1, [0.73]), (2, [0.5])]
     """
-    examples = examples_of(databases, predicate)
+    name = predictions.predicate.name
     if model.is_joint:
+        asked = Marginals(hide=tuple(others))
+        examples = examples_of(databases, name)
         chosen = np.unique(np.linspace(0, model.steps, _MOST_TRUNCATIONS).round().astype(int))
-        return [
-            (step, predict_examples(model.truncated(step), databases, examples, Conditionals()))
-            for step in chosen.tolist()
+        before = [
+            (step, predict_examples(model.truncated(step), databases, examples, asked))
+            for step in chosen[:-1].tolist()
         ]
-    world, rules = Objects(databases), model.rules_of(predicate)
-    rows = world.numbered(rules.predicate, examples.database, examples.columns)
+        return [*before, (model.steps, predictions)]
+    world, rules = Objects(databases), model.rules_of(name)
+    rows = world.numbered(rules.predicate, predictions.database, predictions.columns)
     by_rules = step_values(rules.prior, world, rows, model.existential)
     found = []
-    for step in range(len(rules.steps) + 1):
-        if step:
-            by_rules += step_values(rules.steps[step - 1], world, rows, model.existential)
-        found.append(
-            (
-                step,
-                Predictions(
-                    rules.predicate,
-                    examples.database,
-                    examples.columns,
-                    expit(rules.first(step).intercept + by_rules),
-                    examples.labels,
-                    examples.weights,
-                ),
-            )
-        )
-    return found
+    for step, learned in enumerate(rules.steps):
+        chances = expit(rules.first(step).intercept + by_rules)
+        found.append((step, replace(predictions, probability=chances)))
+        by_rules += step_values(learned, world, rows, model.existential)
+    return [*found, (len(rules.steps), predictions)]
 
 
 def learning_plots(curve: Sequence[tuple[int, Predictions]], databases: int) -> list[Markup]:

@@ -78,9 +78,8 @@ def report(
         )
     for name in names:
         given[0].schema[name]  # refuse unknown names before the work begins
-    predictions = [
-        view.predictions(given, name, [other for other in names if other != name]) for name in names
-    ]
+    others = {name: [other for other in names if other != name] for name in names}
+    predictions = [view.predictions(given, name, others[name]) for name in names]
     heading = title or f"What the model says about {_named(names)}"
     drawing = drawings_section(view)
     sections = [
@@ -95,7 +94,7 @@ def report(
             (
                 f"performance-{name}",
                 _label(name, len(names)),
-                performance_section(view, given, found, runs),
+                performance_section(view, given, found, others[name], runs),
             )
             for name, found in zip(names, predictions, strict=True)
         ),

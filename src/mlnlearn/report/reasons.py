@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from mlnlearn.counting.arrays import AnyInts, Codes
+from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Body
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
-from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.logic.formulas import atoms_of
-from mlnlearn.model.boosted.evaluate import step_values
+from mlnlearn.model.boosted.explain import reasons
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.rules import ClauseList, HornClause, Step
-from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.mln import MLN
 from mlnlearn.report.rules import written_out
 
@@ -32,7 +28,7 @@ class Part:
     """What one rule adds to the log-odds of an atom, by so many groundings."""
 
     rule: str
-    count: float
+    count: float | None
     log_odds: float
 
 
@@ -123,10 +119,7 @@ def _stacked(
 def boosted_reasons(
     model: BoostedModel, databases: Sequence[Database], atoms: Predictions
 ) -> list[Reasons]:
-    """Find the branch of every tree, and the clauses, that each atom satisfies.
-
-    These are the rules for the atoms' own predicate; in a joint model the rules of other targets
-    may add to them.
+    """Give the rules that apply to each atom, and those in whose bodies it stands.
 
     Examples
     --------
@@ -140,44 +133,13 @@ def boosted_reasons(
     >>> boosted_reasons(model, [db], atoms)[0].parts
     (Part(rule='rich(p1)', count=1, log_odds=-1.5),)
     """
-    rules = model.rules_of(atoms.predicate.name)
-    naming = Naming(rules.predicate)
     world = Objects(databases)
     rows = world.numbered(atoms.predicate, atoms.database, atoms.columns)
-    found: list[dict[str, Part]] = [
-        {str(naming.head): Part(str(naming.head), 1, rules.intercept)} for _ in range(len(atoms))
+    found = reasons(model.targets, model.existential, world, atoms.predicate, rows)
+    return [
+        _sorted([Part(part.rule, part.count, part.contribution) for part in parts], False)
+        for parts in found
     ]
-    for step in (rules.prior, *rules.steps):
-        for body, weight, members, counts in _applied(step, world, rows):
-            text = naming.rule(body)
-            for place, count in zip(members.tolist(), counts.tolist(), strict=True):
-                before = found[place].get(text, Part(text, 0, 0.0)).log_odds
-                value = weight if model.existential else weight * count
-                found[place][text] = Part(text, int(count), before + value)
-    return [_sorted(list(parts.values()), False) for parts in found]
-
-
-def _applied(
-    step: Step, world: Objects, rows: Codes
-) -> Iterator[tuple[Body, float, AnyInts, Floats]]:
-    """Yield the bodies of a step with the atoms they apply to and the numbers of groundings."""
-    everyone = np.arange(rows.shape[1])
-    if isinstance(step, ClauseList):
-        parts = [(clause.body, clause.weight, everyone) for clause in step.clauses]
-    else:
-        paths = step.paths
-        numbered = step.with_values([float(place) for place in range(len(paths))])
-        leaf = step_values(numbered, world, rows, True)
-        parts = [
-            (path.body, path.value, np.flatnonzero(leaf == place))
-            for place, path in enumerate(paths)
-        ]
-    for body, weight, members in parts:
-        if len(members):
-            once = ClauseList((HornClause(body, 1.0),))
-            counts = step_values(once, world, np.ascontiguousarray(rows[:, members]), False)
-            some = counts > 0
-            yield body, weight, members[some], counts[some]
 
 
 def _sorted(parts: list[Part], is_choice: bool) -> Reasons:

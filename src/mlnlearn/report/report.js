@@ -59,7 +59,7 @@
       const ink = element("i", undefined, shown.startsWith("−") ? "down" : "up");
       ink.style.width = `${value === null ? 50 : (50 * Math.abs(value)) / largest}%`;
       bar.append(ink);
-      const times = Math.abs(count) === 1 ? "" : ` × ${count.toLocaleString("en")}`;
+      const times = count === null || Math.abs(count) === 1 ? "" : ` × ${count.toLocaleString("en")}`;
       item.append(element("b", shown), bar, element("code", rules[rule]));
       if (times) item.lastChild.append(element("small", times));
       list.append(item);

@@ -183,9 +183,10 @@ def performance_section(
     view: View,
     databases: Sequence[Database],
     predictions: Predictions,
+    others: Sequence[str],
     results: Sequence[Results],
 ) -> Markup:
-    """Return plots and tables of how well the model predicts one predicate."""
+    """Return plots and tables of how well the model predicts one predicate, along with others."""
     name = predictions.predicate.name
     title = f"Performance: {name}"
     if not len(predictions):
@@ -206,7 +207,7 @@ def performance_section(
         )
     ]
     if isinstance(view, BoostedView) and view.model.steps:
-        curve = learning_curve(view.model, databases, name)
+        curve = learning_curve(view.model, databases, predictions, others)
         content += [
             tag("h3", "Learning curve"),
             tag("div", *learning_plots(curve, len(databases)), class_="plots"),

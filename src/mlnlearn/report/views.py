@@ -116,11 +116,10 @@ class BoostedView(View):
     def predictions(
         self, databases: Sequence[Database], predicate: str, others: Sequence[str]
     ) -> Predictions:
-        """Predict atoms of a target given all predicates that are no targets."""
+        """Predict atoms given all predicates that are not predicted along with them."""
         self.model.rules_of(predicate)
         examples = examples_of(databases, predicate)
-        hidden = tuple(name for name in self.queries() if name != predicate)
-        return predict_examples(self.model, databases, examples, Marginals(hide=hidden))
+        return predict_examples(self.model, databases, examples, Marginals(hide=tuple(others)))
 
     def reasons(self, databases: Sequence[Database], atoms: Predictions) -> list[Reasons]:
         """Find the branches and clauses that apply."""

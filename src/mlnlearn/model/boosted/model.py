@@ -234,8 +234,9 @@ class BoostedModel:
     def explain(self, database: Database, atom: Atom | str) -> list[Reason]:
         """Return the parts of an atom's log-odds, the largest first.
 
-        They are the rules for the atom's own predicate, and add up to its log-odds given the
-        database; in a joint model the rules of other targets may add to that.
+        They add up to its log-odds given everything else in the database: the rules for the atom's
+        own predicate, and those for other atoms in whose bodies it stands. What the database does
+        not list is taken as false.
         """
         ground = parse_formula(atom, self.schema).formula if isinstance(atom, str) else atom
         if not isinstance(ground, Atom):
@@ -251,7 +252,8 @@ class BoostedModel:
         world = self._world(database)
         columns = np.array(codes, np.int32).reshape(-1, 1)
         row = world.numbered(rules.predicate, np.zeros(1, np.int32), columns)
-        return reasons(rules, self.existential, world, row)
+        (found,) = reasons(self.targets, self.existential, world, rules.predicate, row)
+        return found
 
     def rules(self) -> list[tuple[str, float]]:
         """Return the rules as text with their weights, in the order in which they apply.
