@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
 from mlnlearn.logic.atoms import Variable
@@ -35,12 +36,20 @@ class Counts:
         The nodes, one column of codes each.
     kept
         Entity numbers of the variables asked for, one column each; else empty.
+    completions
+        How many completions of the data were counted together: `mean` is the count of one.
     """
 
     nodes: tuple[Node, ...]
     columns: tuple[Codes, ...]
     counts: Ints
     kept: tuple[Codes, ...] = ()
+    completions: int = 1
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """How often each combination occurs in one completion of the data, on average."""
+        return self.counts / self.completions
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -49,9 +58,10 @@ class Counts:
         """Return the counts of fewer nodes, or of the same in another order."""
         chosen = [self.columns[self.nodes.index(node)] for node in nodes]
         if not chosen:
-            return Counts((), (), np.array([self.counts.sum()], np.int64))
+            total = np.array([self.counts.sum()], np.int64)
+            return Counts((), (), total, completions=self.completions)
         columns, counts = group_sums(chosen, [node.size for node in nodes], self.counts)
-        return Counts(tuple(nodes), tuple(columns), counts)
+        return Counts(tuple(nodes), tuple(columns), counts, completions=self.completions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +74,9 @@ class _Table:
 
 class FamilyCounter:
     """Counts families of nodes over encoded databases; answers are exact and remembered.
+
+    Where values are unknown, families that ask for them are counted on several completions of the
+    data, if there are any; else on the tuples in which all their values are known.
 
     Examples
     --------
@@ -90,8 +103,9 @@ class FamilyCounter:
     m m T 1
     """
 
-    def __init__(self, data: EncodedData) -> None:
-        self.data = data
+    def __init__(self, data: EncodedData, completions: Sequence[EncodedData] = ()) -> None:
+        self.data, self.completions = data, tuple(completions)
+        self._completed = [FamilyCounter(completion) for completion in completions]
         self.relationships = {r.predicate.name: r for r in data.layout.relationships}
         self._profiles: dict[tuple[Node, ...], tuple[Codes, tuple[Codes, ...]]] = {}
         self._memory: dict[tuple[object, ...], Counts] = {}
@@ -133,13 +147,22 @@ class FamilyCounter:
         key = (frozenset(wanted), frozenset(scope), frozenset(true))
         found = self._memory.get(key)
         if found is None:
-            found = self._count(wanted, *where, (), {}, False)
-            self._rows += len(found)
-            if self._rows > _REMEMBERED_ROWS:
-                self._memory.clear()
-                self._rows = len(found)
+            if self._completed and any(n.predicate.name in self.data.unknown for n in wanted):
+                parts = [part._count(wanted, *where, (), {}, False) for part in self._completed]
+                found = _together(parts)
+            else:
+                found = self._count(wanted, *where, (), {}, False)
+            self._make_room(len(found))
             self._memory[key] = found
         return found if found.nodes == wanted else found.project(wanted)
+
+    def _make_room(self, rows: int) -> None:
+        """Forget what was counted before where it and some new rows would be too much to hold."""
+        self._rows += rows
+        if self._rows > _REMEMBERED_ROWS:
+            self._memory.clear()
+            self._profiles.clear()
+            self._rows = rows
 
     def _count(
         self,
@@ -177,6 +200,7 @@ class FamilyCounter:
             distinct, _ = group_sums(columns, sizes, np.ones(len(columns[0]), np.int64))
             rows, names = common_keys(columns, distinct, sizes)
             found = np.searchsorted(names, rows).astype(np.int32), tuple(distinct)
+            self._make_room(len(rows) + len(names) * len(columns))
             self._profiles[attributes] = found
         return found
 
@@ -338,6 +362,15 @@ class _Job:
         kept = tuple(codes[_entity(v)][known] for v in self.keep)
         found = tuple(codes[str(node)][known] for node in self.nodes)
         return Counts(self.nodes, found, merged.counts[known], kept)
+
+
+def _together(parts: Sequence[Counts]) -> Counts:
+    """Return the counts of several completions of the same data, added up."""
+    nodes = parts[0].nodes
+    columns = [np.concatenate(columns) for columns in zip(*(p.columns for p in parts), strict=True)]
+    counts = np.concatenate([part.counts for part in parts])
+    whole = Counts(nodes, tuple(columns), counts, completions=len(parts))
+    return whole.project(nodes)
 
 
 def _entity(variable: Variable) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -33,6 +34,8 @@ class EncodedData:
         For each link predicate, the entities joined: shape ``(arity, links)``.
     values
         For each attribute's predicate, the code of every entity or link.
+    unknown
+        For each attribute's predicate that has any, the entities or links of unknown value.
     """
 
     def __init__(
@@ -63,6 +66,21 @@ class EncodedData:
         for relationship in layout.relationships:
             for node in relationship.attributes:
                 self.values[node.predicate.name] = self._link_values(node, relationship)
+        self.unknown: dict[str, Ints] = {
+            node.predicate.name: rows
+            for node in layout.nodes
+            if node.is_attribute
+            and len(rows := np.flatnonzero(self.values[node.predicate.name] == node.size))
+        }
+
+    def completed(self, values: Mapping[str, Codes]) -> EncodedData:
+        """Return the same data with other values of some attributes.
+
+        `unknown` stays as it is: it says which values were not there at first.
+        """
+        other = copy.copy(self)
+        other.values = {**self.values, **values}
+        return other
 
     def total(self, kind: str) -> int:
         """Return the number of entities of a type in all databases."""

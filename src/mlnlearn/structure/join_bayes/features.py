@@ -9,7 +9,7 @@ is then a lookup. A grounding that asks for an unknown value does not count as o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -81,13 +81,18 @@ class AttributeFeatures:
 
 
 def attribute_features(
-    counter: FamilyCounter, families: Sequence[FamilyRules]
+    counter: FamilyCounter, families: Sequence[FamilyRules], names: Container[str] | None = None
 ) -> list[AttributeFeatures]:
-    """Return the features of all attributes; rules are numbered through the families in order."""
+    """Return the features of all attributes; rules are numbered through the families in order.
+
+    With `names`, only those of these predicates.
+    """
     data, layout = counter.data, counter.data.layout
     starts = np.cumsum([0, *(family.size for family in families)])
     found = []
     for node in _attributes(layout):
+        if names is not None and node.predicate.name not in names:
+            continue
         truth = data.values[node.predicate.name]
         builder = _Builder(counter, node)
         for family, start in zip(families, starts[:-1].tolist(), strict=True):
@@ -235,9 +240,12 @@ class AttributeLikelihood:
     ----------
     features
         What the rules say about each attribute.
+    completions
+        How many completions of the data the features are of; the objective is that of one.
     """
 
     features: Sequence[AttributeFeatures]
+    completions: int = 1
 
     @cached_property
     def _distinct(self) -> list[tuple[AttributeFeatures, Floats]]:
@@ -252,7 +260,7 @@ class AttributeLikelihood:
             value += float((table[:, first:] * logs[:, first:]).sum())
             residual = table - table.sum(axis=1, keepdims=True) * np.exp(logs)
             gradient += part.matrix.T @ residual.reshape(-1)
-        return value, gradient
+        return value / self.completions, gradient / self.completions
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,7 +110,7 @@ def fill_tables(
     >>> model = LAJDT().fit(*build_database([people]))
     >>> found = fill_tables(model, [people])
     >>> found.columns[0].values, found.columns[0].probabilities.round(2).tolist()
-    (('x', 'y'), [[0.88, 0.12]])
+    (('x', 'y'), [[0.85, 0.15]])
     >>> found.tables[0].columns["fan"].names[found.tables[0].columns["fan"].codes[-1]]
     'x'
     """

@@ -65,6 +65,8 @@ class LearnAndJoin:
         The most parents of a node that are learned on one level.
     journal
         Where the edges of every table and chain are written down, and read again by a later run.
+    label
+        Tells the searches of one journal apart.
     report
         Called after every table and chain.
 
@@ -90,6 +92,7 @@ class LearnAndJoin:
     max_parents: int | None = None
     journal: Journal = field(default_factory=Journal)
     report: Report | None = None
+    label: str = ""
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -216,7 +219,7 @@ class LearnAndJoin:
             return bdeu(counts, self.sample_size)
 
         # what a search may find follows from the data, and from the searches before it
-        key = f"{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
+        key = f"{self.label}{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
         dag = self.journal.get(key)
         if dag is None:
             dag = greedy_equivalence_search(

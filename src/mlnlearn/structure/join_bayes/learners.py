@@ -18,7 +18,6 @@ from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
-from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
@@ -27,6 +26,7 @@ from mlnlearn.structure.join_bayes.features import (
     attribute_features,
     typical_counts,
 )
+from mlnlearn.structure.join_bayes.impute import Imputation, Parents
 from mlnlearn.structure.join_bayes.lattice import LearnAndJoin, Report, Stage
 from mlnlearn.structure.join_bayes.layout import Layout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
@@ -115,9 +115,15 @@ class _JoinBayesLearner(Settings, ABC):
         journal = self._journal(checkpoint, given, layout)
         # Unlinked entities of one population are independent by construction; of several that
         # differ a little they would not be, and cross products make that look significant.
-        pooled = FamilyCounter(EncodedData(given, layout, pooled=True))
-        parents = self._parents(pooled, journal, progress)
-        counter = FamilyCounter(EncodedData(given, layout))
+        pooled = EncodedData(given, layout, pooled=True)
+
+        def search(counter: FamilyCounter, label: str) -> Parents:
+            return self._parents(counter, journal, progress, label)
+
+        imputation = Imputation(pooled, self.links, self.sample_size)
+        parents, values = imputation.structure(search)
+        data = EncodedData(given, layout)
+        counter = FamilyCounter(data, [data.completed(filled) for filled in values])
         net = _net(counter, parents, self.sample_size)
         families = self._families(counter, parents)
         if progress is not None:
@@ -140,8 +146,8 @@ class _JoinBayesLearner(Settings, ABC):
         )
 
     def _parents(
-        self, counter: FamilyCounter, journal: Journal, report: Report | None
-    ) -> dict[Node, tuple[Node, ...]]:
+        self, counter: FamilyCounter, journal: Journal, report: Report | None, label: str
+    ) -> Parents:
         learner = LearnAndJoin(
             counter,
             self.links,
@@ -150,14 +156,13 @@ class _JoinBayesLearner(Settings, ABC):
             self.max_parents,
             journal,
             report,
+            label,
         )
         edges = learner.edges()
         nodes = counter.data.layout.nodes
         return {child: tuple(p for p in nodes if (p, child) in edges) for child in nodes}
 
-    def _families(
-        self, counter: FamilyCounter, parents: dict[Node, tuple[Node, ...]]
-    ) -> list[FamilyRules]:
+    def _families(self, counter: FamilyCounter, parents: Parents) -> list[FamilyRules]:
         layout = counter.data.layout
         found, own = [], []
         for child, above in parents.items():
@@ -193,10 +198,15 @@ class _JoinBayesLearner(Settings, ABC):
         start = np.concatenate([family.log_probabilities() for family in families])
         if self._from_net:
             return start
-        features = attribute_features(counter, families)
+        features = [
+            part
+            for data in counter.completions or (counter.data,)
+            for part in attribute_features(FamilyCounter(data), families)
+        ]
         scale = typical_counts(features)
         used = scale > 0
-        likelihood = AttributeLikelihood([part.scaled(scale) for part in features])
+        scaled = [part.scaled(scale) for part in features]
+        likelihood = AttributeLikelihood(scaled, max(1, len(counter.completions)))
         first = np.zeros(len(start))
         optimum = maximise(Penalised(likelihood, GaussianPrior(self.sigma)), first, locked=~used)
         # rules that no attribute depends on (say, how probable a link is) keep their probability
@@ -269,9 +279,7 @@ class LAJDT(_JoinBayesLearner):
         )
 
 
-def _net(
-    counter: FamilyCounter, parents: dict[Node, tuple[Node, ...]], sample_size: float
-) -> ParametrizedBayesNet:
+def _net(counter: FamilyCounter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:
     """Return the net with its conditional tables, counted over all tuples of entities."""
     nodes = tuple(parents)
     place = {node: number for number, node in enumerate(nodes)}

@@ -281,7 +281,7 @@ def rows_and_values(counts: Counts) -> tuple[Ints, Floats]:
     """Return the parent configurations seen, and the counts of the child's values in each."""
     child, *parents = counts.columns
     size = counts.nodes[0].size
-    numbers = counts.counts.astype(np.float64)
+    numbers = counts.mean
     if not parents:
         return np.zeros((1, 0), np.int64), weighted_bins(child, numbers, size).reshape(1, size)
     rows, place = np.unique(np.stack(parents), axis=1, return_inverse=True)

@@ -31,10 +31,11 @@ def bdeu(family: Counts, sample_size: float = 10.0) -> float:
     configurations = math.prod(node.size for node in parents)
     a_row = sample_size / configurations
     a_cell = a_row / child.size
-    score = float((gammaln(family.counts + a_cell) - gammaln(a_cell)).sum())
+    score = float((gammaln(family.mean + a_cell) - gammaln(a_cell)).sum())
     if parents:
         sizes = [node.size for node in parents]
         _, rows = group_sums(family.columns[1:], sizes, family.counts)
     else:
         rows = np.array([family.counts.sum()], np.int64)
-    return score - float((gammaln(rows + a_row) - gammaln(a_row)).sum())
+    rows_mean = rows / family.completions
+    return score - float((gammaln(rows_mean + a_row) - gammaln(a_row)).sum())

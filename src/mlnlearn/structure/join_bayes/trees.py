@@ -91,7 +91,7 @@ def grow_tree(family: Counts, *, min_rows: float = 2.0, pruning: str = "none") -
         raise ValueError(f"no pruning {pruning!r}; there are: {', '.join(PRUNING)}")
     child, *parents = family.columns
     grower = _Grower([node.size for node in family.nodes], min_rows)
-    counts = family.counts.astype(np.float64)
+    counts = family.mean
     tree = grower.grow(child, parents, counts, tuple(range(len(parents))))
     return tree if pruning == "none" else _pruned(tree, pruning, float(counts.sum()))
 
