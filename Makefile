@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench studies clean
+.PHONY: demo test lint bench torture studies clean
 
 demo: $(READY)
 	$(BIN)/mlnlearn demo --report demo.html
@@ -18,6 +18,11 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+
+# Fuzzed inputs to every reader; TORTURE="--inputs 1000000 --seed 7" for more, or others.
+TORTURE ?=
+torture: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 
 # Those that fit into an hour together; needs the benchmark data (MLNLEARN_DATA).
 studies: $(READY)

@@ -16,7 +16,8 @@ _LONGEST_PART = 600
 _SHOWN_LINE = 120
 
 _IN_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s:@/?#]*):.*@")
-_IN_SETTINGS = re.compile(r"((?:password|passwd|pwd)\s*=\s*)('(?:\\.|[^'\\])*+'?|\S+)", re.I)
+# In quotes, up to the last one there is: what looks like the end may be part of the password.
+_IN_SETTINGS = re.compile(r"((?:password|passwd|pwd)\s*=\s*)('(?:.*'|.*)|(?:\\.|\S)+)", re.I)
 
 
 def without_secrets(text: str) -> str:

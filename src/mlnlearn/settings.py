@@ -23,6 +23,7 @@ from mlnlearn.errors import InputError, InputErrors
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _NONE = type(None)
+_LARGEST = 2**63 - 1  # of whole numbers, as arrays hold them
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,9 @@ def _checked(given: Any, hint: Any) -> Any:
         value = tuple(_checked(item, get_args(kind)[0]) for item in given)
     elif kind in (int, float):
         number = Integral if kind is int else Real
-        if isinstance(given, bool) or not isinstance(given, number) or math.isnan(given):
+        if isinstance(given, bool) or not isinstance(given, number):
+            raise ValueError(given)
+        if (isinstance(given, Integral) and abs(given) > _LARGEST) or math.isnan(given):
             raise ValueError(given)
         value = kind(given)
         if math.isinf(value) and not _bounds(hint):

@@ -35,6 +35,16 @@ def test_digits_that_are_no_number_are_looked_at_once():
     assert len(tokenize("1" * LARGE + "'")) == 3
 
 
+def test_names_are_compared_a_few_times():
+    lines = [f"predicate{i}(t)" for i in range(4000)] + [
+        f"predicat{i}x(x) ^ p(x)" for i in range(4000)
+    ]
+    lines += ["a" * 150_000 + "(t)", "a" * 149_999 + "b(x) ^ p(x)"]
+    with pytest.raises(InputErrors) as caught:
+        parse_mln("\n".join(lines))
+    assert "did you mean" in str(caught.value.problems[0])
+
+
 def test_statements_are_told_apart_in_one_pass():
     for text in ("';" * LARGE, ";/*" * LARGE, "CREATE TRIGGER a BEGIN " + "b;" * LARGE):
         with pytest.raises(InputErrors):
@@ -225,3 +235,9 @@ def test_passwords_are_not_in_values_that_are_printed():
 
 def test_files_may_have_an_at_sign():
     assert read_url("sqlite:///a@b.sqlite").name == "a@b.sqlite"
+
+
+@pytest.mark.parametrize("steps", [10**400, 2**63, -(10**400)])
+def test_whole_numbers_that_nothing_can_hold(steps):
+    with pytest.raises(InputError, match="steps"):
+        ml.BoostedRDN(target="smokes", steps=steps)

@@ -10,6 +10,8 @@ from mlnlearn.syntax.tokens import Cursor, Token, is_variable_name, unquote
 
 QUANTIFIERS = {"exist": "EXIST", "exists": "EXIST", "forall": "FORALL"}
 _LARGEST_RANGE = 1_000_000
+_LONGEST_COMPARED = 100
+_MOST_COMPARED = 10_000
 
 
 def is_reserved(name: str) -> bool:
@@ -39,6 +41,7 @@ class SymbolTable:
         self.constants |= {kind: dict.fromkeys(names) for kind, names in schema.listed.items()}
         self.listed = set(schema.listed)
         self.functional = dict(schema.functional)
+        self._compared = 0
         self._used = {kind for predicate in schema.predicates for kind in predicate.types}
 
     def is_type(self, name: str) -> bool:
@@ -56,7 +59,12 @@ class SymbolTable:
 
     def nearest(self, name: str) -> str:
         """Return the declared name most like the given one, or nothing."""
-        near = difflib.get_close_matches(name, self.predicates, n=1)
+        # Of use to those who read a few complaints about a few names; else it takes too long.
+        self._compared += len(self.predicates)
+        if len(name) > _LONGEST_COMPARED or self._compared > _MOST_COMPARED:
+            return ""
+        known = [other for other in self.predicates if len(other) <= _LONGEST_COMPARED]
+        near = difflib.get_close_matches(name, known, n=1)
         return near[0] if near else ""
 
     def undeclared_hint(self, name: str) -> str:

@@ -15,8 +15,9 @@ from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
-from mlnlearn.data.load.urls import is_url
+from mlnlearn.data.load.urls import is_url, shown_address
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import open_input
 
 _SCHEMA = "schema.mln"
 
@@ -98,7 +99,8 @@ def _read(source: str | Path) -> Data:
     if not is_url(str(source)) and not path.exists():
         raise InputError("no such file or folder", Location(str(source)))
     if is_url(str(source)) or path.is_dir() or not _is_text(path):
-        return as_data(build_database(read_tables(source), name=path.name))
+        shown = shown_address(str(source)) if is_url(str(source)) else str(source)
+        return as_data(build_database(read_tables(source), name=Path(shown).name))
     schema = path.parent / _SCHEMA
     if not schema.is_file():
         raise InputError(
@@ -111,6 +113,6 @@ def _read(source: str | Path) -> Data:
 
 def _is_text(path: Path) -> bool:
     """Tell Alchemy's text from SQLite and DuckDB files, which also like to end in ``.db``."""
-    with path.open("rb") as file:
+    with open_input(path) as file:
         start = file.read(16)
     return not (start.startswith(b"SQLite format 3") or start[8:12] == b"DUCK")
