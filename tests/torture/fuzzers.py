@@ -56,7 +56,7 @@ class Fault:
 
 
 TARGETS = (
-    Target("rules (.mln)", texts.rules, readers.rules, 600),
+    Target("rules (.mln)", texts.rules, readers.rules, 400),
     Target("rules, damaged bytes", texts.rules_bytes, readers.rules_file, 300),
     Target("facts (.db)", texts.facts, readers.facts, 600),
     Target("formulas", texts.formula, readers.formula, 1000),
@@ -67,7 +67,7 @@ TARGETS = (
     Target("mappings (.toml)", texts.mapping, readers.mapping, 60),
     Target("addresses", texts.address, readers.address, 1000),
     Target("cut-offs in time", texts.moment, readers.moment, 300),
-    Target("settings (--set)", texts.setting, readers.setting, 300),
+    Target("settings (--set)", texts.setting, readers.setting, 100),
     Target("command lines", texts.command, readers.command, 25),
 )
 
