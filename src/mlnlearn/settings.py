@@ -227,7 +227,7 @@ def _checked(given: Any, hint: Any) -> Any:
         number = Integral if kind is int else Real
         if isinstance(given, bool) or not isinstance(given, number):
             raise ValueError(given)
-        if (isinstance(given, Integral) and abs(given) > _LARGEST) or math.isnan(given):
+        if (isinstance(given, Integral) and abs(int(given)) > _LARGEST) or math.isnan(given):
             raise ValueError(given)
         value = kind(given)
         if math.isinf(value) and not _bounds(hint):
