@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlnlearn.data.database import Database
-from mlnlearn.errors import MemoryLimitError
+from mlnlearn.errors import DataWarning, MemoryLimitError
 from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
@@ -105,6 +105,17 @@ def test_what_takes_arrays_of_all_atoms_is_refused_where_these_are_too_large(mon
     monkeypatch.setattr(scoring, "MOST_CELLS", 150)
     with pytest.raises(MemoryLimitError, match=r"joint=True .*has 162 of them.*\n.*joint=False"):
         replace(GENTLE, joint=True).fit(databases)
+
+
+def test_by_default_atoms_are_predicted_together_where_that_can_be_told(monkeypatch):
+    _, databases = planted(np.random.default_rng(0), SHAPES[0], (8, 9))
+    default = replace(GENTLE, joint=None)
+    assert GSLP().joint is None
+    assert default.fit(databases).mln == replace(GENTLE, joint=True).fit(databases).mln
+    monkeypatch.setattr(scoring, "MOST_CELLS", 150)
+    with pytest.warns(DataWarning, match=r"has 162 of them, and at most 150"):
+        large = default.fit(databases)
+    assert large.mln == GENTLE.fit(databases).mln
 
 
 def test_scores_that_differ_by_round_off_are_ranked_by_name():

@@ -94,7 +94,7 @@ class MSL(SearchSettings):
 
     min_gain: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False
-    joint: bool = False
+    joint: bool | None = False
     strategy: Literal["beam", "shortest"] = "beam"
     max_literals: Annotated[int, AtLeast(1)] = 4
     max_variables: Annotated[int, AtLeast(1)] = 4
@@ -163,7 +163,7 @@ class _Run:
                 self.model = self.model.extended(self.language.clause(given), np.array(weights))
             if not steps:
                 length += 1
-        accept, first = self.settings.acceptance, len(background.soft)
+        accept, first = self.search.accept, len(background.soft)
         model = prune_each(self.model, first, accept, journal)
         mln = background.network(model)
         return MSLResult(mln, model.likelihood, self.search.scored, self.rounds)
@@ -178,7 +178,7 @@ class _Run:
     def added(self, found: Iterable[_Scored]) -> list[list[object]]:
         """Try the best clauses in turn; return those that are worth it, with the weights then."""
         steps: list[list[object]] = []
-        model, accept = self.model, self.settings.acceptance
+        model, accept = self.model, self.search.accept
         for scored in found:
             longer = self.refit(model, scored.key)
             threshold = accept.penalty * scored.distance
@@ -254,9 +254,7 @@ class _Run:
         for start in range(0, min(_TRIED * most, len(order)), most):
             for scored, longer in self.fitted(order[start : start + most], distances):
                 # asked last, and of no more clauses than are wanted: it takes the longest
-                if len(useful) < wanted and self.settings.acceptance.generalises(
-                    self.model, longer
-                ):
+                if len(useful) < wanted and self.search.accept.generalises(self.model, longer):
                     useful.append(scored)
                 else:
                     others.append(scored)

@@ -170,7 +170,7 @@ class _Run:
         clauses = [candidate.clause for candidate in candidates]
         journal, background = self.search.journal, self.search.background
         note, deadline = self.search.note, self.search.deadline
-        model = add_in_turn(self.model, clauses, settings.acceptance, journal, note, deadline)
+        model = add_in_turn(self.model, clauses, self.search.accept, journal, note, deadline)
         model = prune(model, len(background.soft), settings.min_weight, settings.min_gain, journal)
         mln = background.network(model)
         return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)

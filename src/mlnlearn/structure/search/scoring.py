@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.errors import DataWarning, InputError, MemoryLimitError
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid import MOST_CELLS, Grid
@@ -51,24 +52,47 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
     return ClauseScorer(counts, background, sigma)
 
 
-def require_grid(databases: Sequence[Database]) -> None:
-    """Refuse data too large for what only arrays of all ground atoms can tell.
+def is_joint(joint: bool | None, databases: Sequence[Database]) -> bool:
+    """Decide whether to ask how well atoms are predicted together, which takes arrays of them all.
+
+    Parameters
+    ----------
+    joint
+        True to insist, False for no, None for: where the arrays fit. Where they do not, a
+        `DataWarning` says so, or a `MemoryLimitError` refuses.
+    databases
+        The training data.
 
     Examples
     --------
     >>> from mlnlearn.logic.schema import Schema
     >>> data = [Database.from_facts(Schema.of("p(t)"), {"p": [("A",)]})]
-    >>> require_grid(data)
+    >>> is_joint(None, data), is_joint(False, data)
+    (True, False)
     """
+    if joint is False:
+        return False
     sizes = {
         predicate.name: len(databases)
         * math.prod(max(database.size(kind) for database in databases) for kind in predicate.types)
         for predicate in databases[0].schema.predicates
     }
     name, cells = max(sizes.items(), key=lambda item: item[1], default=("", 0))
-    if cells > MOST_CELLS:
+    if cells <= MOST_CELLS:
+        return True
+    reason = (
+        f"takes an array of all ground atoms of each predicate; {name} has {cells:,} of them, and "
+        f"at most {MOST_CELLS:,} are built"
+    )
+    if joint:
         raise MemoryLimitError(
-            f"joint=True takes an array of all ground atoms of each predicate; {name} has "
-            f"{cells:,} of them, and at most {MOST_CELLS:,} are built",
+            f"joint=True {reason}",
             hint="learn with joint=False, or from fewer or smaller databases",
         )
+    warnings.warn(
+        f"clauses are not asked how well they predict all atoms of a predicate together: that "
+        f"{reason}; joint=False says that this is meant",
+        DataWarning,
+        stacklevel=2,
+    )
+    return False

@@ -16,7 +16,7 @@ from mlnlearn.settings import Above, AtLeast, Settings
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.progress import Deadline, Progress, Report
-from mlnlearn.structure.search.scoring import require_grid
+from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
 
 
@@ -34,7 +34,8 @@ class SearchSettings(Settings):
     joint
         Keep only clauses that do no harm where all atoms of a predicate are unknown at once. With a
         single database, of which nothing can be held out, they must be of use there as well. This
-        takes arrays of all ground atoms: data with too many are refused, and need ``joint=False``.
+        takes arrays of all ground atoms. None: where these fit; else a warning says that it is not
+        asked. True: data with too many atoms are refused.
     sigma
         Standard deviation of the Gaussian prior on weights.
     initial
@@ -52,15 +53,10 @@ class SearchSettings(Settings):
 
     min_gain: Annotated[float, AtLeast(0)] = 0.001
     held_out: bool = True
-    joint: bool = True
+    joint: bool | None = None
     sigma: Annotated[float, Above(0)] = 100.0
     initial: MLN | None = None
     max_seconds: Annotated[float, AtLeast(0)] | None = None
-
-    @property
-    def acceptance(self) -> Acceptance:
-        """What a clause must do to be added."""
-        return Acceptance(self.min_gain, self.held_out, self.joint)
 
     @contextmanager
     def started(
@@ -72,11 +68,11 @@ class SearchSettings(Settings):
     ) -> Iterator[Search]:
         """Provide what a run needs; `jobs` processes score clauses."""
         background = Background.of(databases, self.initial)
-        if self.joint:
-            require_grid(databases)
+        joint = is_joint(self.joint, databases)
+        accept = Acceptance(self.min_gain, self.held_out, joint)
         journal = journal_of(checkpoint, self, databases)
         with workers(databases, background, self.sigma, jobs) as found:
-            yield Search(background, found, journal, Deadline(self.max_seconds), progress)
+            yield Search(background, accept, found, journal, Deadline(self.max_seconds), progress)
 
 
 @dataclass
@@ -87,6 +83,8 @@ class Search:
     ----------
     background
         What every network holds.
+    accept
+        What a clause must do to be added.
     workers
         Score clauses.
     journal
@@ -100,6 +98,7 @@ class Search:
     """
 
     background: Background
+    accept: Acceptance
     workers: Workers
     journal: Journal
     deadline: Deadline
