@@ -123,7 +123,7 @@ def test_explain(folder, program):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("infer --model rules.mln --db one.db --query smokes", "finite weight"),
+        ("infer --model rules.mln --db one.db --query smokes", "needs a weight"),
         ("infer --model none.mln --db one.db --query smokes", "none.mln"),
         ("infer --model rules.mln --db one.db two.db --query smokes", "one database is needed"),
         ("weights --model rules.mln --db one.db --query smoks", "no such predicate 'smoks'"),
