@@ -27,6 +27,8 @@ FACTS_MARK = "// mlnlearn facts\n"
 """The first line of facts that we write."""
 PAGE_MARK = "<!doctype html>\n<!-- mlnlearn report -->\n"
 """The first lines of pages that we write."""
+ANSWERS_MARK = "atom,probability,standard_error,method\n"
+"""The first line of answers that we write."""
 _MODEL_MARK = b'"format": "mlnlearn '
 _MARKS = tuple(
     mark.encode()
@@ -36,7 +38,7 @@ _MARKS = tuple(
         PAGE_MARK,
         '{\n "learner": "',  # results of an evaluation, of one learner and of several
         '[\n {\n  "learner": "',
-        "atom,probability,standard_error\n",
+        ANSWERS_MARK,
     )
 )
 

@@ -15,6 +15,7 @@ def files(tmp_path, monkeypatch):
         "smokes(Anna)\nfriends(Anna,Bob)\nsmokes(Bob)\nfriends(Carl,Dan)\n"
     )
     (tmp_path / "schema.mln").write_text("smokes(person)\nfriends(person,person)\n")
+    (tmp_path / "outer.mln").write_text('#include "rules.mln"\n')
     return tmp_path
 
 
@@ -48,6 +49,11 @@ INFER = ("infer", "--model", "rules.mln", "--db", "a.db", "--query", "smokes")
         ((*LEARN, "--out", "data.mln"), 1, "data.json: the file is there already"),
         ((*WEIGHTS, "--out", "rules.mln", "--force"), 1, "also an input"),
         ((*WEIGHTS, "--out", "data.json"), 1, "--force"),
+        (
+            ("weights", "--model", "outer.mln", "--db", "a.db", "--out", "rules.mln", "--force"),
+            1,
+            "also an input",
+        ),
         ((*INFER, "--out", "a.db", "--force"), 1, "also an input"),
         (("convert", "a.db", "--out", "a.db", "--force"), 1, "also an input"),
         (("report", "--model", "rules.mln", "--db", "a.db", "--out", "data.json"), 1, "--force"),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mlnlearn.files import check_outputs
+from mlnlearn.errors import InputError
+from mlnlearn.files import check_outputs, read_text
+from mlnlearn.syntax.mln import RULES
+
+_INCLUDE = re.compile(r'^\s*#include\s+"([^"\n]*)"', re.MULTILINE)
+_MOST_INCLUDED = 1000
 
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace files that mlnlearn did not write.")
@@ -38,7 +45,8 @@ def check(
     read += _of_tables(tables)
     if model is not None:
         read += model_files(model, beside=True)
-    check_outputs([path for path in outputs if path is not None], read, replace=force)
+    included = [file for path in read for file in _included(Path(path))]
+    check_outputs([path for path in outputs if path is not None], [*read, *included], replace=force)
 
 
 def model_files(path: Path, beside: bool) -> Iterator[Path]:
@@ -46,6 +54,20 @@ def model_files(path: Path, beside: bool) -> Iterator[Path]:
     yield path
     if beside and path.name and path.suffix != ".json":
         yield path.with_suffix(".json")
+
+
+def _included(path: Path) -> list[Path]:
+    """Return the files that a file of rules includes, and those that they include in turn."""
+    found: dict[Path, None] = {}
+    waiting = [path]
+    while waiting and len(found) < _MOST_INCLUDED:
+        file = waiting.pop()
+        if not file.name.endswith(RULES) or file in found:
+            continue
+        found[file] = None
+        with suppress(InputError, OSError):  # what cannot be read is complained about by its reader
+            waiting += [file.parent / name for name in _INCLUDE.findall(read_text(file))]
+    return list(found)
 
 
 def _of_tables(tables: str | None) -> list[Path]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Columns
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, MlnError
-from mlnlearn.files import write_files
+from mlnlearn.files import ANSWERS_MARK, write_files
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
 _SHOWN = 20
@@ -236,8 +236,8 @@ class Answers:
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write atom, probability, standard error and method as CSV, in full or not at all."""
         text = io.StringIO()
+        text.write(ANSWERS_MARK)
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["atom", "probability", "standard_error", "method"])
         for answer in self:
             error = _number(answer.standard_error)
             shown = "" if error is None else error

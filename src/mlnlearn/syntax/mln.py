@@ -18,7 +18,8 @@ from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
 from mlnlearn.syntax.tokens import Cursor, Source, tokenize, unquote
 
-_RULES = (".mln", ".mln.gz")
+RULES = (".mln", ".mln.gz")
+"""How the names of files of rules end."""
 _DEEPEST_INCLUDE = 50
 
 
@@ -204,7 +205,7 @@ class _Reader:
         cursor.take()
         path = Path(cursor.source.file).parent / unquote(token.text)
         # Complaints quote lines of the file: those of any other kind are nobody's business.
-        if not path.name.endswith(_RULES):
+        if not path.name.endswith(RULES):
             cursor.fail(f"cannot include {path}: its name does not end in .mln", token)
         if path.absolute() in self._included:
             return
