@@ -21,9 +21,9 @@ def cancer() -> list[Result]:
         "H-SEM": StructuralEM(base=base, mode="hard"),
     }.items():
         with clock() as measured:
-            learned = learner.learn(database)
+            learned = learner.fit(database)
         title = f"{name}, cancer, 100 people, 40% hidden, 10 iterations"
-        walked = 1.0 - float(np.mean([note.saved for note in learned.notes]))
+        walked = 1.0 - float(np.mean([note.saved for note in learned.notes.iterations]))
         results += [
             Result(title, measured.cpu, "CPU s", 5.0),
             Result(f"{title}: trees walked again per atom drawn", 100.0 * walked, "% of all"),

@@ -20,7 +20,7 @@ def gslp(name: str, target: float) -> list[Result]:
         learned = GSLP().fit(train)
     return [
         Result(f"GSLP, {name}, 4 folds", measured.cpu, "CPU s", target),
-        Result(f"GSLP, {name}, minus WPLL", -learned.likelihood, ""),
+        Result(f"GSLP, {name}, minus WPLL", -learned.notes.likelihood, ""),
     ]
 
 
@@ -40,7 +40,9 @@ def msl(name: str, train: Sequence[Database], target: float, likelihood: float) 
         with clock() as measured:
             learned = learner.fit(train)
         found.append(Result(f"{label}, {name}", measured.cpu, "CPU s", bounds[0]))
-        found.append(Result(f"{label}, {name}, minus WPLL", -learned.likelihood, "", bounds[1]))
+        found.append(
+            Result(f"{label}, {name}, minus WPLL", -learned.notes.likelihood, "", bounds[1])
+        )
     return found
 
 

@@ -154,7 +154,7 @@ def run_task(task: Task) -> dict[str, Any]:
         learner, settings = choice.learner, choice.settings
     examples = examples_of(question, folds, numbers)
     start = time.process_time()
-    model = learner.fit(train, examples if question.listed else None)
+    model = learner.fit(train, examples=examples if question.listed else None).model
     seconds = time.process_time() - start
     tested = examples_of(question, folds, [task.test])
     hidden = folds[task.test].without_facts([question.target])

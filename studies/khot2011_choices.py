@@ -73,7 +73,7 @@ def run_task(task: Task) -> dict[str, Any]:
     question, folds = task.question, folds_of(task.question)
     train = [fold for number, fold in enumerate(folds) if number not in task.pair]
     settings = {"target": question.target, **SETTINGS[task.setting]}
-    model = replace(LEARNERS[task.learner], **settings).fit(train)
+    model = replace(LEARNERS[task.learner], **settings).fit(train).model
     found = []
     for number in task.pair:
         tested = examples_of(question, folds, [number])

@@ -112,7 +112,7 @@ def run_task(task: Task) -> dict[str, Any]:
     databases = folds()
     test = databases.pop(task.test)
     start = time.process_time()
-    model = replace(LEARNERS[task.learner], seed=task.seed).fit(databases)
+    model = replace(LEARNERS[task.learner], seed=task.seed).fit(databases).model
     training = time.process_time() - start
     start = time.process_time()
     answers = model.query(test.without_facts(TARGETS), sampling=replace(SAMPLING, seed=task.seed))

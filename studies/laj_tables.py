@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.catalog import benchmark_tables
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.build import Loaded
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.evaluate.results import mean_and_sd
+from mlnlearn.run import Run
 from mlnlearn.structure.join_bayes.features import averages
 from mlnlearn.structure.join_bayes.folds import entity_folds
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
@@ -125,7 +128,10 @@ def run_inner(task: Inner) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for label, candidates in CANDIDATES.items():
-            models = [c.fit(train, mapping, checkpoint=f"{folder}/net.jsonl") for c in candidates]
+            models = [
+                c.fit(Data(tuple(train), mapping), Run(checkpoint=f"{folder}/net.jsonl")).model
+                for c in candidates
+            ]
             found[label] = {
                 "cll": [averages(model.predict(test))[1] for model in models],
                 "leaves": [model.parameter_counts()["leaves"] for model in models],
@@ -137,7 +143,7 @@ def run_trial(task: Trial) -> dict[str, Any]:
     """Learn from the training databases, and predict the one held out."""
     parts, test, mapping = deal(task.fold)
     start = time.process_time()
-    model = task.learner.fit(parts, mapping)
+    model = task.learner.fit(Data(tuple(parts), mapping)).model
     seconds = time.process_time() - start
     accuracy, cll = averages(model.predict(test))
     return model.parameter_counts() | {"seconds": seconds, "accuracy": accuracy, "cll": cll}
@@ -148,7 +154,7 @@ def deal(fold: Fold) -> tuple[list[Database], Database, TableMapping]:
     """Return the training databases, the test database, and the mapping of their tables."""
     database, mapping = benchmark_tables(fold.data)
     parts = entity_folds(database, mapping, FOLDS, np.random.default_rng(FIRST_SEED + fold.seed))
-    LAJDT().fit(*benchmark_tables("university"))  # compiles the kernels, which is not induction
+    LAJDT().fit(benchmark_tables("university"))  # compiles the kernels, which is not induction
     return parts[: fold.held] + parts[fold.held + 1 :], parts[fold.held], mapping
 
 
@@ -232,14 +238,14 @@ def _choices(label: str, learners: Sequence[Learner]) -> list[list[object]]:
 
 def whole_data() -> str:
     """Return the time to learn from each whole data set, with default settings."""
-    LAJDT().fit(*benchmark_tables("university"))
+    LAJDT().fit(benchmark_tables("university"))
     learners: dict[str, Learner] = {"MBN": MBN(), "LAJ+DT": LAJDT(), **FIXED}
     rows = []
     for data in PUBLISHED:
         database, mapping = benchmark_tables(data)
         for label, learner in learners.items():
             wall, cpu = time.perf_counter(), time.process_time()
-            model = learner.fit(database, mapping)
+            model = learner.fit(Loaded(database, mapping)).model
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             counts = model.parameter_counts()
             rows.append(

@@ -123,23 +123,23 @@ def lifted(task: Chosen) -> dict[str, Any]:
     learned = replace(LEARNER, sigma=task.sigma).fit(train)
     return {
         "seconds": time.process_time() - started,
-        "likelihood": log_likelihood(learned.mln, test),
-        "clauses": [str(step.clause) for step in learned.steps],
-        "network": str(learned.mln),
+        "likelihood": log_likelihood(learned.model, test),
+        "clauses": [str(step.clause) for step in learned.notes.steps],
+        "network": str(learned.model),
     }
 
 
 def beams(task: Fold) -> dict[str, Any]:
     """Run MSL without one fold: the fold's log-likelihoods where there are any, and networks."""
     test, train = split(task.data, task.number)
-    tractable = liftable_part(TRACTABLE.fit(train).mln, train)
+    tractable = liftable_part(TRACTABLE.fit(train).model, train)
     networks = {
         "units": learn_likelihood(MLN(test.schema), train, sigma=SIGMA).mln,
         "M+PLL": learn_pseudolikelihood(tractable, train, sigma=SIGMA).mln,
         "M+LWL": learn_likelihood(tractable, train, sigma=SIGMA, units=False).mln,
     }
     likelihood = {name: log_likelihood(mln, test) for name, mln in networks.items()}
-    networks["MSL"] = UNRESTRICTED.fit(train).mln
+    networks["MSL"] = UNRESTRICTED.fit(train).model
     return {
         "likelihood": likelihood,
         "networks": {name: str(mln) for name, mln in networks.items()},
@@ -191,4 +191,4 @@ def left_out(task: Inner) -> dict[str, Any]:
     train = [fold for number, fold in enumerate(folds) if number not in task.left_out]
     changed = PRIORS.get(task.variant) or COMPARED[task.variant][0]
     learned = replace(LEARNER, **changed).fit(train)
-    return {"likelihood": [log_likelihood(learned.mln, folds[n]) for n in task.left_out]}
+    return {"likelihood": [log_likelihood(learned.model, folds[n]) for n in task.left_out]}

@@ -219,9 +219,9 @@ def search(task: Task) -> dict[str, Any]:
     took = time.process_time() - started
     units = sum(1 for _ in unit_clauses(task.shape.schema))
     return {
-        "found": recovered(learned.mln, chosen),
+        "found": recovered(learned.model, chosen),
         "seconds": took,
-        "clauses": len(learned.mln.rules) - units,
+        "clauses": len(learned.model.rules) - units,
     }
 
 

@@ -77,7 +77,7 @@ def measure(task: Task) -> dict[str, list[list[float]]]:
     examples = [positives_and_negatives([db], target) for db in whole]
     found: dict[str, list[list[float]]] = {}
     for label, learner in learners.items():
-        model = learner.fit(train)
+        model = learner.fit(train).model
         complete = [model.probabilities(db, e) for db, e in zip(whole, examples, strict=True)]
         given = [db.closed() for db in hidden] if learner.mode == "closed" else hidden
         sums = _summed_out(model, given, examples)
@@ -127,6 +127,6 @@ def uwcse_fold(task: Task) -> dict[str, list[float]]:
     examples = positives_and_negatives([test], "advisedBy")
     found = {}
     for name, mode in MODES.items():
-        model = StructuralEM(base=UWCSE, mode=mode, worlds=UWCSE_WORLDS).fit(train)
+        model = StructuralEM(base=UWCSE, mode=mode, worlds=UWCSE_WORLDS).fit(train).model
         found[name] = scored([model.probabilities(test, examples)], [examples])
     return found

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Annotated, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
 from mlnlearn.errors import MlnError
 from mlnlearn.settings import AtLeast, Settings
@@ -156,6 +156,17 @@ class Fitted(Generic[Model, OwnNotes]):
         return f"Fitted({type(self.model).__name__} in {notes.seconds:.1f} seconds{ended})"
 
 
+def model_of(found: object) -> Any:
+    """Return the model of what a learner returned: of a `Fitted`, or the thing itself.
+
+    Examples
+    --------
+    >>> model_of(Fitted("rules", Notes())), model_of("rules")
+    ('rules', 'rules')
+    """
+    return found.model if isinstance(found, Fitted) else found
+
+
 def drive(
     run: Run | None, learn: Callable[[Course], Iterator[Fitted[Model, OwnNotes]]]
 ) -> Fitted[Model, OwnNotes]:
@@ -183,7 +194,9 @@ def drive(
             best = fitted
     except OutOfTimeError as over:
         if best is None:
-            raise
+            raise OutOfTimeError(
+                f"{over}, and there is no model yet", hint="give it more time: max_seconds"
+            ) from None
         stopped = str(over)
     finally:
         _UNDER_WAY.reset(outer)

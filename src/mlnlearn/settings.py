@@ -96,6 +96,7 @@ class Settings:
 
     def __init_subclass__(cls) -> None:
         """Let the docstring tell of inherited settings, too."""
+        super().__init_subclass__()
         cls.__doc__ = _with_inherited(cls)
 
     def __post_init__(self) -> None:

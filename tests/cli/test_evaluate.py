@@ -212,7 +212,7 @@ def test_attributes_of_databases_by_a_learner_from_tables(folder, program):
     found = json.loads(out)
     phases = [fold for fold in found["folds"] if fold["query"] == "inPhase"]
     databases = [ml.read_db(f"area{k}.db", schema="schema.mln") for k in (1, 2)]
-    model = MBN(max_chain=1).fit(databases[1:])
+    model = MBN(max_chain=1).fit(databases[1:]).model
     told = model.predict(databases[0])["inPhase"]
     assert phases[0]["accuracy"] == pytest.approx(told.accuracy)
     assert phases[0]["attribute_cll"] == pytest.approx(told.cll)

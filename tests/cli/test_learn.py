@@ -90,7 +90,7 @@ def test_boosted_json_is_the_model_that_the_library_learns(folder, program, lear
     names = {"mln-bt": ml.BoostedMLN, "mln-bc": ml.BoostedMLN, "rdn-b": ml.BoostedRDN}
     more = {"mln-bc": {"representation": "clauses"}}.get(learner, {})
     databases = [ml.read_db(f"area{k}.db", schema="schema.mln") for k in (1, 2)]
-    model = names[learner](target="advisedBy", steps=3, seed=4, **more).fit(databases)
+    model = names[learner](target="advisedBy", steps=3, seed=4, **more).fit(databases).model
     assert [(r["rule"], r["weight"]) for r in found["rules"]] == model.rules()
     assert ml.BoostedModel.load(folder / "model.json").rules() == model.rules()
 
@@ -140,9 +140,9 @@ def test_an_interrupted_run_goes_on_to_the_same_file(folder, program, monkeypatc
     assert program(*boosted("mln-bt", "whole.mln"))[0] == 0
     calls = []
 
-    def interrupt(self, done, total):
-        calls.append((done, total))
-        if done == 2:
+    def interrupt(self, at):
+        calls.append((at.done, at.total))
+        if at.done == 2:
             raise KeyboardInterrupt
 
     command = boosted("mln-bt", "resumed.mln", "--checkpoint", "run.json")
@@ -195,7 +195,7 @@ def test_an_interrupted_lifted_search_goes_on_to_the_same_file(folder, program, 
 
 
 def test_without_a_checkpoint_nothing_is_kept(folder, program, monkeypatch):
-    def interrupt(self, done, total):
+    def interrupt(self, at):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Reporter, "__call__", interrupt)
@@ -305,7 +305,8 @@ def test_all_bad_settings_are_named_at_once(folder, program):
         ("--learner gslp --db few1.db --target student --out m", "learns rules for all predicates"),
         ("--learner gslp --db few1.db", "--out: name a file"),
         ("--learner gslp --out m", "--db: name one or more databases"),
-        ("--learner gslp --tables few --out m", "--tables: gslp learns from databases"),
+        ("--learner gslp --db few1.db --seed 3 --out m", "--seed: gslp draws nothing at random"),
+        ("--learner gslp --db few1.db --max-seconds -1 --out m", "max_seconds is -1.0"),
         ("--learner mbn --db few1.db --tables few --out m", "not both"),
         ("--learner mbn --tables nothing --out m", "nothing"),
         ("--learner rdn-b --db few1.db --target nobody --out m", "no such predicate 'nobody'"),

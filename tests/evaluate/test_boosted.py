@@ -34,7 +34,7 @@ def test_they_learn_and_are_the_same_in_two_processes(learner):
 
 def test_one_target_is_answered_in_closed_form():
     """Nothing in the rules asks for another adviser, so both protocols agree."""
-    model = MLN.fit(AREAS[1:])
+    model = MLN.fit(AREAS[1:]).model
     columns = all_atoms(AREAS[0], "advisedBy")
     given = [
         atom_probabilities(model, AREAS[0], "advisedBy", columns, protocol)
@@ -48,7 +48,7 @@ def test_one_target_is_answered_in_closed_form():
 
 def test_known_targets_of_a_joint_model_are_evidence():
     targets = ("advisedBy", "professor")
-    model = BoostedRDN(target=targets, steps=2, max_leaves=3).fit(AREAS[1:])
+    model = BoostedRDN(target=targets, steps=2, max_leaves=3).fit(AREAS[1:]).model
     examples = positives_and_negatives(AREAS[:1], "professor")
     alone = predict_examples(model, AREAS[:1], examples)
     expected = model.probabilities(AREAS[0], examples)
@@ -65,7 +65,9 @@ def test_known_targets_of_a_joint_model_are_evidence():
 
 
 def test_targets_of_a_joint_network_that_are_not_hidden_are_evidence():
-    model = BoostedMLN(target=("advisedBy", "professor"), steps=1, max_leaves=2).fit(AREAS[1:])
+    model = (
+        BoostedMLN(target=("advisedBy", "professor"), steps=1, max_leaves=2).fit(AREAS[1:]).model
+    )
     examples = positives_and_negatives(AREAS[:1], "professor")
     alone = predict_examples(model, AREAS[:1], examples)
     rows = list(AREAS[0].decode("professor", examples.columns))

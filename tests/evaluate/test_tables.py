@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mlnlearn.data.database import Database
-from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError
@@ -65,7 +66,7 @@ def shop(seed=0, items=24):
 @pytest.mark.parametrize("learner", [MBN(), LAJDT(), LAJDT(links=True)])
 def test_conditionals_are_those_of_the_network_of_rules(learner):
     """Two ways to the same: predictions of the net, and flip counts of its rules."""
-    model = learner.fit(FOLDS[1:])
+    model = learner.fit(FOLDS[1:]).model
     for name in ("hair", "tall"):
         atoms = all_atoms(FOLDS[0], name)
         found = atom_probabilities(model, FOLDS[0], name, atoms, Conditionals())
@@ -74,7 +75,7 @@ def test_conditionals_are_those_of_the_network_of_rules(learner):
 
 
 def test_links_are_asked_of_the_rules_as_a_network():
-    model = MBN(links=True, weights="log-probability").fit(FOLDS[1:])
+    model = MBN(links=True, weights="log-probability").fit(FOLDS[1:]).model
     atoms = all_atoms(FOLDS[0], "knows")
     found = atom_probabilities(model, FOLDS[0], "knows", atoms, Conditionals())
     np.testing.assert_allclose(found, conditional_probabilities(model.mln(), FOLDS[0], "knows"))
@@ -85,7 +86,7 @@ def test_links_are_asked_of_the_rules_as_a_network():
 @pytest.mark.parametrize("name", ["hair", "tall"])
 def test_hidden_values_make_no_difference(name):
     """What is hidden by the protocol cannot show in the answers, whatever it was."""
-    model = LAJDT(links=True).fit(FOLDS[1:])
+    model = LAJDT(links=True).fit(FOLDS[1:]).model
     test = FOLDS[0]
     atoms = all_atoms(test, name)
     other = test.without_facts([name])
@@ -100,7 +101,7 @@ def test_hidden_values_make_no_difference(name):
 def test_values_never_seen_in_training_have_no_chance():
     train = Database.from_facts(SCHEMA, {"hair": [("A", "Red"), ("B", "Brown")]})
     test = Database.from_facts(SCHEMA, {"hair": [("C", "Red"), ("D", "Blue")]})
-    model = MBN().fit([train])
+    model = MBN().fit([train]).model
     examples = attribute_examples([test], "hair")
     found = atom_probabilities(model, test, "hair", examples.columns, Conditionals())
     np.testing.assert_allclose(found, [0.5, 0.0, 0.5, 0.0])
@@ -128,7 +129,7 @@ def test_cross_validation_equals_the_models_own_scores():
         attributes=table_attributes(mapping),
     )
     for number, fold in enumerate(folds):
-        told = learner.fit(fold.train, mapping).predict(fold.test[0])
+        told = learner.fit(Data(tuple(fold.train), mapping)).model.predict(fold.test[0])
         for name in ("mark", "colour"):
             scores = results.of(name).folds[number].scores
             assert scores["accuracy"] == pytest.approx(told[name].accuracy)
@@ -143,7 +144,7 @@ def test_cross_validation_equals_the_models_own_scores():
 
 def test_pairs_that_are_not_linked_have_no_attribute():
     database, mapping = shop()
-    model = MBN().fit(database, mapping)
+    model = MBN().fit(Loaded(database, mapping)).model
     atoms = all_atoms(database, "mark")
     found = atom_probabilities(model, database, "mark", atoms, Conditionals())
     sold = set(database.rows("sale"))
@@ -167,7 +168,7 @@ def test_settings_of_a_learner_with_its_mapping_are_chosen():
         learner, grid, "mark", "accuracy", given=Conditionals(), attributes=("mark",),
         entities=("item",), parts=2,
     )  # fmt: skip
-    assert len(tuned.fit([database]).net.nodes) == 3
+    assert len(tuned.fit([database]).model.net.nodes) == 3
 
 
 def test_ties_up_to_rounding_are_ties():

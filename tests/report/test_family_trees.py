@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from join_worlds import chain_tables, self_tables
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.report.family_trees import family_key, family_svg
 from mlnlearn.report.sections import drawings_section
 from mlnlearn.report.views import view_of
@@ -15,7 +16,7 @@ from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 @pytest.mark.parametrize("tables", [chain_tables, self_tables])
 @pytest.mark.parametrize("learner", [LAJDT(pruning="none"), LAJDT(links=True), MBN()])
 def test_every_leaf_is_drawn_with_its_shares(tables, learner):
-    model = learner.fit(*tables(1, size=8))
+    model = learner.fit(Loaded(*tables(1, size=8))).model
     for family in model.families:
         drawing = family_svg(family)
         bars = re.findall(r'<g class="shares">(.*?)</g>', drawing)
@@ -34,7 +35,11 @@ def test_every_leaf_is_drawn_with_its_shares(tables, learner):
 
 
 def test_branches_carry_the_values_on_the_way_to_their_leaves():
-    model = LAJDT(links=True, sample_size=50.0, pruning="none").fit(*chain_tables(0, size=9))
+    model = (
+        LAJDT(links=True, sample_size=50.0, pruning="none")
+        .fit(Loaded(*chain_tables(0, size=9)))
+        .model
+    )
     family = max(model.families, key=lambda f: len(f.leaves))
     values = [
         family.parents[place].values[value] for path in family.leaves for place, value in path
@@ -46,7 +51,7 @@ def test_branches_carry_the_values_on_the_way_to_their_leaves():
 
 
 def test_the_section_has_the_net_and_all_trees():
-    model = LAJDT().fit(*self_tables(2, size=8))
+    model = LAJDT().fit(Loaded(*self_tables(2, size=8))).model
     page = drawings_section(view_of(model))
     assert page.count('class="net scroll"') == 1
     assert page.count("<details") == len(model.families)
@@ -55,14 +60,14 @@ def test_the_section_has_the_net_and_all_trees():
 
 def test_large_tables_are_named_and_not_drawn(monkeypatch):
     monkeypatch.setattr("mlnlearn.report.sections.MOST_LEAVES", 0)
-    model = LAJDT().fit(*self_tables(2, size=8))
+    model = LAJDT().fit(Loaded(*self_tables(2, size=8))).model
     page = drawings_section(view_of(model))
     assert "<details" not in page
     assert page.count("too many to draw") == len(model.families)
 
 
 def test_names_are_escaped():
-    model = MBN().fit(*self_tables(2, size=8))
+    model = MBN().fit(Loaded(*self_tables(2, size=8))).model
     node = model.families[0].child
     object.__setattr__(node, "values", tuple(f"<{v}&" for v in node.values))
     text = family_svg(model.families[0])

@@ -89,7 +89,7 @@ def open_page(folder, page, width):
 @pytest.fixture(scope="module")
 def page():
     areas = university(40, areas=2, rng=0).databases
-    return report(BoostedMLN(target="advisedBy", steps=3, max_leaves=3).fit(areas), areas)
+    return report(BoostedMLN(target="advisedBy", steps=3, max_leaves=3).fit(areas).model, areas)
 
 
 def test_a_visit(tmp_path, page):

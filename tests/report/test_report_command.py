@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.files import from_csv
 from mlnlearn.data.synthetic import university
 from mlnlearn.model.mln import MLN
@@ -38,7 +39,7 @@ def test_a_network(folder, program):
 
 
 def test_a_boosted_model_is_the_same_as_from_the_library(folder, program):
-    model = BoostedMLN(target="advisedBy", steps=2, max_leaves=3).fit(MADE.databases)
+    model = BoostedMLN(target="advisedBy", steps=2, max_leaves=3).fit(MADE.databases).model
     model.save(folder / "boosted.mln")
     for file in ("boosted.mln", "boosted.json"):
         code, _, _ = program("report", "--model", file, "--db", "area0.db", "--out", "page.html")
@@ -58,7 +59,7 @@ def test_a_net_from_tables(folder, program):
         "CREATE TABLE person (id TEXT PRIMARY KEY, age TEXT, fan TEXT)"
     )
     database, mapping = from_csv(folder / "people", ddl=folder / "keys.sql")
-    MBN().fit(database, mapping).save(folder / "net.json")
+    MBN().fit(Loaded(database, mapping)).model.save(folder / "net.json")
     code, _, err = program(
         "report", "--model", "net.json", "--db", "people", "--schema", "keys.sql"
     )

@@ -19,7 +19,7 @@ from mlnlearn.structure.boosting import BoostedMLN
 
 AREAS = university(40, areas=2, rng=0).databases
 LEARNER = BoostedMLN(target="advisedBy", steps=3, max_leaves=3)
-MODEL = LEARNER.fit(AREAS)
+MODEL = LEARNER.fit(AREAS).model
 
 
 class Outline(HTMLParser):

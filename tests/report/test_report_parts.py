@@ -11,6 +11,7 @@ from scipy.special import expit, softmax
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.data.synthetic import smokers, university
@@ -93,7 +94,7 @@ def test_support_and_precision_by_enumeration(seed):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=["trees", "clauses", "rdn"])
 def test_the_reasons_of_a_boosted_model_add_up(learner):
-    model = learner.fit(AREAS)
+    model = learner.fit(AREAS).model
     view = view_of(model)
     atoms = view.predictions(AREAS, "advisedBy", ())
     atoms = atoms.take(np.argsort(-atoms.probability)[:300:7])
@@ -133,7 +134,7 @@ def test_hard_rules_decide_and_may_contradict():
 @pytest.mark.parametrize("learner", [MBN(), LAJDT()])
 def test_the_reasons_of_a_net_add_up_among_values(learner):
     database, mapping = tables_with_a_net(np.random.default_rng(3))
-    model = learner.fit(database, mapping)
+    model = learner.fit(Loaded(database, mapping)).model
     view = view_of(model)
     assert view.queries() == ("age", "genre", "rating")
     for name in view.queries():
@@ -148,7 +149,7 @@ def test_the_reasons_of_a_net_add_up_among_values(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=["trees", "clauses", "rdn"])
 def test_the_learning_curve_is_that_of_truncated_models(learner):
-    model = learner.fit(AREAS)
+    model = learner.fit(AREAS).model
     curve = learning_curve(model, AREAS, view_of(model).predictions(AREAS, "advisedBy", ()))
     assert [step for step, _ in curve] == list(range(model.steps + 1))
     examples = examples_of(AREAS, "advisedBy")
@@ -159,7 +160,7 @@ def test_the_learning_curve_is_that_of_truncated_models(learner):
 
 
 def test_a_joint_model_has_a_curve_too():
-    model = BoostedRDN(target=("advisedBy", "professor"), steps=2, max_leaves=2).fit(AREAS)
+    model = BoostedRDN(target=("advisedBy", "professor"), steps=2, max_leaves=2).fit(AREAS).model
     whole = view_of(model).predictions(AREAS, "professor", ["advisedBy"])
     curve = learning_curve(model, AREAS, whole, ["advisedBy"])
     assert curve[-1] == (model.steps, whole)
@@ -198,7 +199,7 @@ def test_the_page_explains_a_recursive_model_by_all_that_adds_up():
 
 
 def test_drawn_curves_have_the_areas_of_the_metrics():
-    view = view_of(LEARNERS[0].fit(AREAS))
+    view = view_of(LEARNERS[0].fit(AREAS).model)
     found = view.predictions(AREAS, "advisedBy", ())
     scores = found.scores(["auc_pr", "auc_roc"])
     for curve, metric in ((precision_recall, "auc_pr"), (roc, "auc_roc")):

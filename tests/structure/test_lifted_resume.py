@@ -6,6 +6,7 @@ import pytest
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
+from mlnlearn.run import Run
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
 from mlnlearn.structure.lifted_search.search import Search
 
@@ -51,7 +52,7 @@ def test_a_stopped_run_goes_on_to_the_same_network(databases, tmp_path, stop, he
         size_neutral=held_out,
     )
     whole = learner.fit(databases)
-    assert len(whole.steps) > 2
+    assert len(whole.notes.steps) > 2
     seen = []
 
     def progress(step):
@@ -61,38 +62,41 @@ def test_a_stopped_run_goes_on_to_the_same_network(databases, tmp_path, stop, he
 
     path = tmp_path / "run.jsonl"
     with pytest.raises(Stopped):
-        learner.fit(databases, progress=progress, checkpoint=path)
-    again = learner.fit(databases, checkpoint=path)
-    assert str(again.mln) == str(whole.mln)
-    assert again.steps == whole.steps
-    assert (again.likelihood, again.held_out) == (whole.likelihood, whole.held_out)
+        learner.fit(databases, Run(progress=progress, checkpoint=path))
+    again = learner.fit(databases, Run(checkpoint=path))
+    assert str(again.model) == str(whole.model)
+    assert again.notes.steps == whole.notes.steps
+    assert (again.notes.likelihood, again.notes.held_out) == (
+        whole.notes.likelihood,
+        whole.notes.held_out,
+    )
 
 
 def test_what_was_found_is_not_searched_again(databases, tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
     learner = LiftedStructureLearner(max_variables=2, refitted=5)
-    whole = learner.fit(databases, checkpoint=path)
+    whole = learner.fit(databases, Run(checkpoint=path))
     monkeypatch.delattr(Search, "step")
-    again = learner.fit(databases, checkpoint=path)
-    assert again.steps == whole.steps
-    assert str(again.mln) == str(whole.mln)
+    again = learner.fit(databases, Run(checkpoint=path))
+    assert again.notes.steps == whole.notes.steps
+    assert str(again.model) == str(whole.model)
 
 
 def test_a_line_cut_short_is_found_again(databases, tmp_path):
     path = tmp_path / "run.jsonl"
-    whole = LEARNER.fit(databases, checkpoint=path)
+    whole = LEARNER.fit(databases, Run(checkpoint=path))
     text = path.read_text()
     path.write_text(text[: len(text) - 40])
-    assert str(LEARNER.fit(databases, checkpoint=path).mln) == str(whole.mln)
+    assert str(LEARNER.fit(databases, Run(checkpoint=path)).model) == str(whole.model)
     assert path.read_text() == text
 
 
 def test_other_settings_candidates_or_data_are_refused(databases, tmp_path):
     path = tmp_path / "run.jsonl"
-    whole = LEARNER.fit(databases, checkpoint=path)
+    whole = LEARNER.fit(databases, Run(checkpoint=path))
     with pytest.raises(InputError, match="other settings: max_clauses was 4, is None"):
-        LiftedStructureLearner(max_variables=2, refitted=5).fit(databases, checkpoint=path)
+        LiftedStructureLearner(max_variables=2, refitted=5).fit(databases, Run(checkpoint=path))
     with pytest.raises(InputError, match=r"other data: .* in database 3"):
-        LEARNER.fit(databases[:2], checkpoint=path)
+        LEARNER.fit(databases[:2], Run(checkpoint=path))
     with pytest.raises(InputError, match="other data: candidates given"):
-        LEARNER.fit(databases, candidates=[whole.steps[0].clause], checkpoint=path)
+        LEARNER.fit(databases, Run(checkpoint=path), candidates=[whole.notes.steps[0].clause])

@@ -14,6 +14,7 @@ from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.run import Run
 from mlnlearn.structure.lifted_search.ascend import ascend
 from mlnlearn.structure.lifted_search.candidates import (
     enumerate_clauses,
@@ -140,13 +141,15 @@ def test_score_tests_find_what_refits_find(databases):
 
 def test_planted_rules_are_found(databases):
     learned = LiftedStructureLearner(sigma=5.0).fit(databases)
-    pairs = {frozenset(a.predicate.name for a in shape_atoms(s.clause)) for s in learned.steps}
+    pairs = {
+        frozenset(a.predicate.name for a in shape_atoms(s.clause)) for s in learned.notes.steps
+    }
     assert any({"smokes", "cancer"} <= pair for pair in pairs)
     assert any({"smokes", "likes"} <= pair for pair in pairs)
     units = learn_likelihood(MLN(SCHEMA), databases, sigma=5.0)
     rng = np.random.default_rng(9)
     fresh = planted(rng, 60)
-    assert log_likelihood(learned.mln, fresh) > log_likelihood(units.mln, fresh) + 20.0
+    assert log_likelihood(learned.model, fresh) > log_likelihood(units.mln, fresh) + 20.0
 
 
 def shape_atoms(clause):
@@ -155,16 +158,16 @@ def shape_atoms(clause):
 
 def test_learned_likelihood_is_that_of_the_network(databases):
     learned = LiftedStructureLearner(sigma=5.0, max_clauses=2).fit(databases)
-    total = sum(log_likelihood(learned.mln, database) for database in databases)
-    assert learned.likelihood == pytest.approx(total, abs=1e-6)
+    total = sum(log_likelihood(learned.model, database) for database in databases)
+    assert learned.notes.likelihood == pytest.approx(total, abs=1e-6)
 
 
 def test_runs_are_equal_and_report_progress(databases):
     seen = []
-    first = LiftedStructureLearner(max_clauses=2).fit(databases, progress=seen.append)
+    first = LiftedStructureLearner(max_clauses=2).fit(databases, Run(progress=seen.append))
     second = LiftedStructureLearner(max_clauses=2).fit(databases)
-    assert str(first.mln) == str(second.mln)
-    assert tuple(seen) == first.steps
+    assert str(first.model) == str(second.model)
+    assert [at.stage for at in seen] == [f"clauses: {step.clause}" for step in first.notes.steps]
     assert len(seen) == 2
 
 
@@ -174,15 +177,15 @@ def test_training_likelihood_alone_follows_the_paper(databases):
         sigma=5.0, held_out=False, size_neutral=False, max_variables=2, max_clauses=2
     )
     learned = learner.fit(databases)
-    assert learned.held_out is None
-    assert [step.held_out for step in learned.steps] == [None, None]
-    assert learned.steps[0].gain >= learned.steps[1].gain > 0.0
+    assert learned.notes.held_out is None
+    assert [step.held_out for step in learned.notes.steps] == [None, None]
+    assert learned.notes.steps[0].gain >= learned.notes.steps[1].gain > 0.0
     gains = []
     units = learn_likelihood(MLN(SCHEMA), databases, sigma=5.0).objective
     for clause in enumerate_clauses(SCHEMA.predicates, max_variables=2):
         rule = MLN.parse(f"{SCHEMA}\n{clause}")
         gains.append(learn_likelihood(rule, databases, sigma=5.0).objective - units)
-    assert learned.steps[0].gain == pytest.approx(max(gains), abs=0.1)
+    assert learned.notes.steps[0].gain == pytest.approx(max(gains), abs=0.1)
 
 
 def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
@@ -198,14 +201,14 @@ def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
 
 
 def test_a_clock_limit_gives_candidates_up(databases):
-    assert not LiftedStructureLearner(max_candidate_seconds=0.0).fit(databases).steps
+    assert not LiftedStructureLearner(max_candidate_seconds=0.0).fit(databases).notes.steps
     slow = LiftedStructureLearner(max_candidate_seconds=1e6, max_clauses=1).fit(databases)
     free = LiftedStructureLearner(max_clauses=1).fit(databases)
-    assert str(slow.mln) == str(free.mln)
+    assert str(slow.model) == str(free.model)
 
 
 def test_a_cost_limit_keeps_candidates_out(databases):
-    assert not LiftedStructureLearner(max_terms=6).fit(databases).steps
+    assert not LiftedStructureLearner(max_terms=6).fit(databases).notes.steps
 
 
 def test_the_liftable_part_keeps_what_can_be_lifted():
@@ -222,7 +225,7 @@ def test_the_liftable_part_keeps_what_can_be_lifted():
 def test_given_candidates_only(databases):
     rule = MLN.parse(f"{SCHEMA}\n!smokes(x) v cancer(x)").rules[0]
     learned = LiftedStructureLearner().fit(databases, candidates=[as_clause(rule.formula)])
-    assert [str(step.clause) for step in learned.steps] == ["cancer(x1) v !smokes(x1)"]
+    assert [str(step.clause) for step in learned.notes.steps] == ["cancer(x1) v !smokes(x1)"]
 
 
 def test_independent_data_gets_no_clauses():
@@ -232,7 +235,7 @@ def test_independent_data_gets_no_clauses():
         names = [f"P{i}" for i in range(people)]
         true = {name: [(n,) for n in names if rng.random() < 0.5] for name in ("smokes", "cancer")}
         data.append(Database.from_facts(SCHEMA, true, domains={"person": names, "drink": ["Tea"]}))
-    assert len(LiftedStructureLearner().fit(data).steps) <= 1
+    assert len(LiftedStructureLearner().fit(data).notes.steps) <= 1
 
 
 def test_ascend_reaches_the_optimum_of_a_logistic_objective():
@@ -257,4 +260,4 @@ def test_two_clauses_improve_a_benchmark_fold():
     folds = benchmark("webkb", schema="schema_nosame.mln")
     learned = LiftedStructureLearner(max_clauses=2).fit(folds[1:])
     units = learn_likelihood(MLN(folds[0].schema), folds[1:])
-    assert log_likelihood(learned.mln, folds[0]) > log_likelihood(units.mln, folds[0]) + 30.0
+    assert log_likelihood(learned.model, folds[0]) > log_likelihood(units.mln, folds[0]) + 30.0

@@ -8,10 +8,12 @@ import pytest
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.synthetic import hide, smokers
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
+from mlnlearn.run import Run
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
@@ -56,18 +58,17 @@ class Case:
     learner: object
     databases: list
     other: object
-    more: tuple = ()
+    mapping: object = None
 
     def fit(self, path=None, **changes):
         case = replace(self, **changes)
-        return case.learner.fit(case.databases, *case.more, checkpoint=path)
+        data = Data(tuple(case.databases), case.mapping)
+        return case.learner.fit(data, Run(checkpoint=path)).model
 
     def saved(self, folder, path=None):
         """The bytes of the model's files."""
-        found = self.fit(path)
-        model = found if hasattr(found, "save") else found.mln
         folder.mkdir(exist_ok=True)
-        model.save(folder / "model.mln")
+        self.fit(path).save(folder / "model.mln")
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
@@ -94,8 +95,8 @@ CASES = {
     "GSLP": Case(SMALL, PEOPLE, replace(SMALL, min_gain=2e-4)),
     "MSL": Case(MSL(min_gain=1e-3, max_literals=3), PEOPLE, MSL(min_gain=2e-3, max_literals=3)),
     "LSL": Case(LIFTED, PEOPLE, replace(LIFTED, sigma=3.0)),
-    "learn-and-join trees": Case(LAJDT(links=True), [TABLES[0]], LAJDT(links=False), (TABLES[1],)),
-    "moralised net": Case(MBN(), [TABLES[0]], MBN(sample_size=5.0), (TABLES[1],)),
+    "learn-and-join trees": Case(LAJDT(links=True), [TABLES[0]], LAJDT(links=False), TABLES[1]),
+    "moralised net": Case(MBN(), [TABLES[0]], MBN(sample_size=5.0), TABLES[1]),
 }
 
 
@@ -157,11 +158,11 @@ def test_all_constants_and_atoms_count(tmp_path):
     """Facts that no rule may use, and atoms that are false by name, count as well."""
     path = tmp_path / "run.jsonl"
     learner = BoostedRDN(target="cancer", steps=1, bodies=("smokes",))
-    learner.fit(PEOPLE, checkpoint=path)
+    learner.fit(PEOPLE, Run(checkpoint=path))
     first = PEOPLE[0]
     fewer = replace(first, true={**first.true, "friends": first.facts("friends")[:, 1:]})
     false = replace(first, false={"smokes": np.array([[13]], np.int32)})
     for other in (fewer, false):
         assert isinstance(other, Database)
         with pytest.raises(InputError, match=r"other data: atoms of .* in database 1"):
-            learner.fit([other, PEOPLE[1]], checkpoint=path)
+            learner.fit([other, PEOPLE[1]], Run(checkpoint=path))

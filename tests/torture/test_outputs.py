@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, fails):
 def test_a_model_and_its_json_appear_together_or_not_at_all(tmp_path, monkeypatch):
     schema = ml.Schema.of("happy(person)", "rich(person)")
     database = ml.Database.from_facts(schema, {"happy": [("Anna",)], "rich": [("Bob",)]})
-    model = ml.BoostedMLN(target="happy", steps=1).fit([database])
+    model = ml.BoostedMLN(target="happy", steps=1).fit([database]).model
     (tmp_path / "m.mln").mkdir()
     with pytest.raises(InputError, match="it is a folder"):
         model.save(tmp_path / "m.mln")

@@ -138,8 +138,8 @@ def learn_rules(made: Synthetic) -> LearnedRules:
     from mlnlearn.evaluate.predictions import predict_examples  # noqa: PLC0415
 
     *train, test = made.databases
-    clauses = ml.BoostedMLN(target=_TARGET, representation="clauses").fit(train)
-    trees = ml.BoostedMLN(target=_TARGET, representation="trees").fit(train)
+    clauses = ml.BoostedMLN(target=_TARGET, representation="clauses").fit(train).model
+    trees = ml.BoostedMLN(target=_TARGET, representation="trees").fit(train).model
     atoms = ml.positives_and_negatives([test], _TARGET)
     predicted = {
         "boosted clauses": predict_examples(clauses, [test], atoms).probability,

@@ -47,7 +47,7 @@ def with_settings(
         defaults = _FOR_LINKS if links and entry.tables else {}
         more = [f"{key}={value}" for key, value in defaults.items() if key not in given]
         target = query if entry.has("target") or entry.has("base") else ()
-        found[name] = configured(name, entry, [*mine[name], *more], target, 0)
+        found[name] = configured(name, entry, [*mine[name], *more], target, None)
     return found
 
 

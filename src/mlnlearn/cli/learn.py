@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,6 @@ from mlnlearn.cli.options import (
     LEARNER_NAMES,
     MoreArgument,
     NoDatabasesOption,
-    SeedOption,
     SetOption,
     TablesOption,
     TimeColumnOption,
@@ -68,7 +67,15 @@ def learn(
     settings: Annotated[
         bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
     ] = False,
-    seed: SeedOption = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Same seed, same result, where a learner draws.", show_default="0"),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(help="Stop after so long, with the best model so far.", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.", min=1)] = 1,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -100,8 +107,8 @@ def learn(
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
     sources = _sources(learner, entry, paths, tables, schema, mapping, cut)
-    found, cost = _fit(learner, entry, chosen, sources, checkpoint)
-    model = _model(found)
+    run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
+    model, cost = _fit(learner, chosen, sources, run)
     model.save(out)
     rules = _rules(model)
     if json:
@@ -126,7 +133,7 @@ def configured(
     entry: Entry,
     texts: Sequence[str],
     target: Sequence[str],
-    seed: int,
+    seed: int | None,
     base: str | None = None,
 ) -> Any:
     """Return a learner with the settings of the command line.
@@ -174,10 +181,17 @@ def _under(name: str, entry: Entry, base: str | None) -> dict[str, Entry]:
 
 
 def _made(
-    name: str, entry: Entry, settings: dict[str, Any], target: Sequence[str], seed: int, **more: Any
+    name: str,
+    entry: Entry,
+    settings: dict[str, Any],
+    target: Sequence[str],
+    seed: int | None,
+    **more: Any,
 ) -> Any:
     given = settings | dict(entry.fixed) | more
-    if entry.has("seed"):
+    if seed is not None:
+        if not entry.has("seed"):
+            raise InputError(f"--seed: {name} draws nothing at random")
         given["seed"] = seed
     if entry.has("target"):
         if not target:
@@ -202,15 +216,12 @@ def _sources(
         if cut is not None:
             raise InputError("--until: give the data with --tables")
         if not paths:
-            hint = "or tables, with --tables" if entry.tables else ""
-            raise InputError("--db: name one or more databases", hint=hint)
+            raise InputError("--db: name one or more databases", hint="or tables, with --tables")
         found = load(paths, schema, mapping)
         _check_target_schemas(found)
         return found
     if paths:
         raise InputError("give the data with --db or with --tables, not both")
-    if not entry.tables:
-        raise InputError(f"--tables: {name} learns from databases", hint="give them with --db")
     return load_tables(tables, schema, mapping, cut)
 
 
@@ -221,39 +232,24 @@ def _check_target_schemas(found: Sources) -> None:
             raise InputError(f"{file} does not declare the same predicates as {found.files[0]}")
 
 
-def _fit(
-    name: str, entry: Entry, learner: Any, sources: Sources, checkpoint: Path | None
-) -> tuple[Any, Cost]:
+def _fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> tuple[Any, Cost]:
     """Run the learner, showing how far it is."""
     from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
 
-    more: dict[str, Any] = {}
-    if checkpoint is not None:
-        more["checkpoint"] = checkpoint
-    if entry.tables and sources.mappings:
-        more["mapping"] = sources.mappings[0]
+    mapping = sources.mappings[0] if sources.mappings else None
+    data = ml.Data(tuple(sources.databases), mapping)
     try:
         with Reporter(name) as report, measured() as cost:
-            if isinstance(learner, ml.Learner):
-                run = ml.Run(progress=report, checkpoint=checkpoint)
-                return learner.fit(sources.databases, run).model, cost
-            if "progress" in signature(learner.fit).parameters:
-                more["progress"] = report
-            found = learner.fit(sources.databases, **more)
+            fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
     except KeyboardInterrupt:
-        if checkpoint is not None and checkpoint.exists():
-            complain("note", f"stopped; run the same command again to go on from {checkpoint}")
+        if run.checkpoint is not None and Path(run.checkpoint).exists():
+            complain("note", f"stopped; run the same command again to go on from {run.checkpoint}")
         else:
             complain("note", "stopped; nothing was kept")
         raise
-    return found, cost
-
-
-def _model(found: Any) -> MLN | BoostedModel | JoinBayesModel:
-    """Return what a learner found as something to save: some return a report with the network."""
-    model: MLN | BoostedModel | JoinBayesModel
-    model = found.mln if isinstance(getattr(found, "mln", None), ml.MLN) else found
-    return model
+    if fitted.notes.stopped:
+        complain("note", f"{fitted.notes.stopped}; the model is the best so far")
+    return fitted.model, cost
 
 
 def _rules(model: MLN | BoostedModel | JoinBayesModel) -> Weighted:

@@ -22,7 +22,7 @@ from mlnlearn.evaluate.metrics import METRICS, mean_of
 from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, predict_examples
 from mlnlearn.evaluate.results import FoldResult, Results
-from mlnlearn.run import Fitted
+from mlnlearn.run import model_of
 
 Negatives: TypeAlias = Literal["all"] | float
 """All false atoms, or so many sampled ones for each true atom."""
@@ -222,7 +222,7 @@ def _run(task: _Task) -> list[FoldResult]:
     with threadpool_limits(limits=1):
         with measured() as training:
             found = seeded(task.learner, task.seed).fit(task.fold.train)
-        model = found.model if isinstance(found, Fitted) else found
+        model = model_of(found)
         return [
             _score(task, model, predicate, place, training)
             for place, predicate in enumerate(task.query)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, is_among, pack
@@ -22,7 +23,7 @@ from mlnlearn.structure.join_bayes.model import JoinBayesModel
 class LearnsFromTables(Protocol):
     """A learner that is told which tables its databases were made from."""
 
-    def fit(self, databases: Sequence[Database], mapping: Mapping) -> object:
+    def fit(self, data: Data) -> object:
         """Return a model."""
         ...
 
@@ -38,7 +39,7 @@ class WithMapping:
     >>> from mlnlearn.structure.join_bayes.learners import MBN
     >>> schema = Schema.of("sex(person,sex_value!)")
     >>> db = Database.from_facts(schema, {"sex": [("Anna", "f"), ("Bob", "m"), ("Carl", "m")]})
-    >>> model = WithMapping(MBN(), declared_mapping(schema)).fit([db])
+    >>> model = WithMapping(MBN(), declared_mapping(schema)).fit([db]).model
     >>> print(model.net)
     sex(person)
     """
@@ -48,7 +49,7 @@ class WithMapping:
 
     def fit(self, databases: Sequence[Database]) -> object:
         """Learn from databases made from such tables."""
-        return self.learner.fit(databases, self.mapping)
+        return self.learner.fit(Data(tuple(databases), self.mapping))
 
     def with_settings(self, settings: Settings[str, Any]) -> WithMapping:
         """Return the same with other settings of the learner, a dataclass."""
@@ -104,7 +105,7 @@ def attribute_probabilities(
     >>> from mlnlearn.structure.join_bayes.learners import MBN
     >>> schema = Schema.of("sex(person,sex_value!)")
     >>> db = Database.from_facts(schema, {"sex": [("Anna", "f"), ("Bob", "m"), ("Carl", "m")]})
-    >>> model = MBN().fit([db])
+    >>> model = MBN().fit([db]).model
     >>> attribute_probabilities(model, db, "sex", np.array([[0, 0], [0, 1]], np.int32)).round(2)
     array([0.4, 0.6])
     """

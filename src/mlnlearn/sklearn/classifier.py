@@ -18,6 +18,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.cross_validate import Learner
 from mlnlearn.evaluate.predictions import predict_examples
+from mlnlearn.run import model_of
 from mlnlearn.sklearn.tables import coded, database_of, training_databases
 
 _PREFIX = "learner__"
@@ -105,7 +106,8 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         databases = self._databases(table)
         examples = coded(table, databases, self._target())
-        self.model_ = self.learner.fit(training_databases(databases, examples, codes == 1))
+        known = training_databases(databases, examples, codes == 1)
+        self.model_ = model_of(self.learner.fit(known))
         return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

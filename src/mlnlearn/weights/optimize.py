@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
 from mlnlearn.errors import InputError
+from mlnlearn.run import check_time
 from mlnlearn.weights.objective import Floats, Objective
 
 
@@ -90,6 +91,7 @@ def maximise(
         return full
 
     def loss(point: Floats) -> tuple[float, Floats]:
+        check_time()
         value, gradient = objective(unfold(point))
         slope = -gradient[free]
         if l1:

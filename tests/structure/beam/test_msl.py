@@ -12,6 +12,7 @@ from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import as_clause, clause
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.run import Run
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.beam.moves import Language, is_connected
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
@@ -81,15 +82,15 @@ def test_planted_clauses_are_found(strategy):
     hits = []
     for seed, shape in enumerate(SHAPES[:4]):
         chosen, databases = planted(np.random.default_rng(seed), shape, (50, 60, 70))
-        hits.append(recovered(replace(SMALL, strategy=strategy).fit(databases).mln, chosen))
+        hits.append(recovered(replace(SMALL, strategy=strategy).fit(databases).model, chosen))
     assert sum(hits) >= 3
 
 
 @pytest.mark.parametrize("strategy", ["beam", "shortest"])
 def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, strategy):
     learner = replace(SMALL, strategy=strategy)
-    whole = learner.fit(example)
-    assert learner.fit(example) == whole
+    whole = learner.fit(example).model
+    assert learner.fit(example).model == whole
     calls = []
 
     def stop(progress):
@@ -99,25 +100,25 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, strategy):
 
     path = tmp_path / "run.jsonl"
     with pytest.raises(Stopped):
-        learner.fit(example, progress=stop, checkpoint=path)
-    assert learner.fit(example, checkpoint=path) == whole
-    assert learner.fit(example, checkpoint=path) == whole
+        learner.fit(example, Run(progress=stop, checkpoint=path))
+    assert learner.fit(example, Run(checkpoint=path)).model == whole
+    assert learner.fit(example, Run(checkpoint=path)).model == whole
 
 
 def test_each_added_clause_is_worth_its_literals(example):
     dear = replace(SMALL, held_out=False, joint=False, min_gain=0.05, max_rounds=3).fit(example)
     units = replace(SMALL, max_rounds=0).fit(example)
-    assert units.likelihood < dear.likelihood
-    literals = sum(len(as_clause(rule.formula)) - 1 for rule in dear.mln.rules)
-    assert dear.likelihood - units.likelihood > 0.05 * literals
+    assert units.notes.likelihood < dear.notes.likelihood
+    literals = sum(len(as_clause(rule.formula)) - 1 for rule in dear.model.rules)
+    assert dear.notes.likelihood - units.notes.likelihood > 0.05 * literals
 
 
 def test_a_network_to_start_from(example):
     schema = example[0].schema
     given = MLN.parse(f"{schema}\n1.0 !a(x) v b(x)\n")
     result = replace(SMALL, initial=given, max_rounds=1).fit(example)
-    assert "!a(x) v b(x)" in {str(rule.formula) for rule in result.mln.rules}
-    assert result.rounds == 1
+    assert "!a(x) v b(x)" in {str(rule.formula) for rule in result.model.rules}
+    assert result.notes.rounds == 1
 
 
 def test_the_smallest_fold_of_uw_cse():
@@ -127,4 +128,4 @@ def test_the_smallest_fold_of_uw_cse():
     folds = plain_folds("uwcse_lsl")
     fold = min(folds, key=lambda f: sum(f.count(p.name) for p in f.schema.predicates))
     learned = MSL(max_literals=4, max_variables=3).fit([fold])
-    assert learned.likelihood > -0.153
+    assert learned.notes.likelihood > -0.153

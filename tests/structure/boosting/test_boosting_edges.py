@@ -34,7 +34,7 @@ def test_predicates_without_facts(kept, learner, recursive):
     database = Database.from_facts(SCHEMA, facts, domains=DOMAINS)
     for bodies in (None, ("rain",), ("rain", "big")):
         settings = replace(LEARNERS[learner], bodies=bodies, recursive=recursive)
-        model = settings.fit([database])
+        model = settings.fit([database]).model
         examples = model.query(database).by_atom()
         assert len(examples) == len(PEOPLE)
         if kept == ["goal"] and not recursive:
@@ -49,7 +49,7 @@ def test_targets_of_many_arguments(learner, arity):
     schema = Schema.of(f"many({','.join('t' * arity)})", "big(t)")
     rows = [[f"T{number >> place & 1}" for place in range(arity)] for number in (0, 5, 21, 42)]
     database = Database.from_facts(schema, {"many": rows, "big": [("T1",)]})
-    model = replace(LEARNERS[learner], target="many").fit([database])
+    model = replace(LEARNERS[learner], target="many").fit([database]).model
     found = model.query(database).by_atom()
     assert len(found) == 2**arity
     asked = query(model.to_mln(), database.without_facts(["many"]), "many", closed=["big"])

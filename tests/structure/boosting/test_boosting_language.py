@@ -40,7 +40,9 @@ def test_the_learner_takes_the_number_of_constants():
     databases = [database("a", 5, 3), database("b", 5, 3)]
     texts = {
         most: str(
-            BoostedRDN(target="happy", steps=3, min_examples=1, max_constants=most).fit(databases)
+            BoostedRDN(target="happy", steps=3, min_examples=1, max_constants=most)
+            .fit(databases)
+            .model
         )
         for most in (None, 3)
     }

@@ -9,6 +9,7 @@ from join_worlds import chain_tables, counter_of, flag_tables, self_tables, valu
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.structure.join_bayes.features import AttributeLikelihood, attribute_features
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
@@ -43,7 +44,7 @@ def brute_log_probabilities(database, mln, node, key, first):
 @pytest.mark.parametrize("seed", [0, 5])
 def test_probabilities_are_those_of_the_rules(tables, learner, seed):
     database, mapping = tables(seed, size=3)
-    model = learner.fit(database, mapping)
+    model = learner.fit(Loaded(database, mapping)).model
     rng = np.random.default_rng(seed)
     # any weights will do, and random ones hide nothing
     object.__setattr__(model, "weights", rng.normal(size=len(model.weights)) * 0.3)
@@ -73,7 +74,7 @@ def test_the_copies_of_one_attribute_in_one_family(links):
     family = Family.of(sex[0], (sex[1], layout.relationships[0].link), layout, links=links)
     rules = table_rules(family, family.count(counter))
     weights = np.random.default_rng(0).normal(size=rules.size)
-    learned = MBN().fit(database, mapping)
+    learned = MBN().fit(Loaded(database, mapping)).model
     model = JoinBayesModel(learned.net, (rules,), weights, database.schema)
     prediction = model.predict(database)["sex"]
     for entity in range(6):
@@ -83,7 +84,7 @@ def test_the_copies_of_one_attribute_in_one_family(links):
 
 def test_likelihood_is_the_pseudo_likelihood_of_the_rules():
     database, mapping = self_tables(2, size=8)
-    model = LAJDT(links=True, weights="log-probability").fit(database, mapping)
+    model = LAJDT(links=True, weights="log-probability").fit(Loaded(database, mapping)).model
     counter = counter_of([database], mapping)
     features = [
         part
@@ -105,7 +106,7 @@ def test_likelihood_is_the_pseudo_likelihood_of_the_rules():
 
 def test_gradient_is_numerically_right():
     database, mapping = chain_tables(1, missing=0.2, size=6)
-    model = MBN(links=True).fit(database, mapping)
+    model = MBN(links=True).fit(Loaded(database, mapping)).model
     features = attribute_features(counter_of([database], mapping), model.families)
     likelihood = AttributeLikelihood(features)
     rng = np.random.default_rng(0)
@@ -153,7 +154,7 @@ def holding(database, layout, family, leaf, node, key, value, known):
 @pytest.mark.parametrize("seed", [1, 3])
 def test_groundings_that_ask_for_an_unknown_value_do_not_hold(tables, learner, seed):
     database, mapping = tables(seed, 0.3, 4)
-    model = learner.fit(*tables(seed, 0.0, 4))  # any rules will do
+    model = learner.fit(Loaded(*tables(seed, 0.0, 4))).model  # any rules will do
     rng = np.random.default_rng(seed)
     object.__setattr__(model, "weights", rng.normal(size=len(model.weights)) * 0.3)
     counter = counter_of([database], mapping)
@@ -182,7 +183,7 @@ def test_groundings_that_ask_for_an_unknown_value_do_not_hold(tables, learner, s
 
 def test_unknown_values_are_predicted_and_not_scored():
     database, mapping = chain_tables(4, missing=0.3, size=8)
-    model = LAJDT().fit(database, mapping)
+    model = LAJDT().fit(Loaded(database, mapping)).model
     prediction = model.predict(database)["ay"]
     missing = prediction.truth == prediction.node.size
     assert missing.any()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.frames import read_frame
 from mlnlearn.data.load.tables import Keys
@@ -64,7 +64,7 @@ def cells(table, name):
 def test_cells_are_those_of_the_predictions(learner, seed):
     before = tables(seed)
     database, mapping = build_database(before, MAPPING)
-    model = learner.fit(database, mapping)
+    model = learner.fit(Loaded(database, mapping)).model
     found = fill_tables(model, before)
     predictions = model.predict(database)
     filled = {table.name: table for table in found.tables}
@@ -105,7 +105,7 @@ def test_cells_are_those_of_the_predictions(learner, seed):
 
 def test_new_tables_are_read_as_the_old_ones_were(tmp_path):
     first, second = tables(0), tables(1)
-    model = LAJDT().fit(*build_database(first, MAPPING))
+    model = LAJDT().fit(build_database(first, MAPPING)).model
     model.save(tmp_path / "m.json")
     again = JoinBayesModel.load(tmp_path / "m.json")
     assert again.mapping == model.mapping
@@ -118,7 +118,7 @@ def test_new_tables_are_read_as_the_old_ones_were(tmp_path):
 
 def test_some_columns_only():
     before = tables(2)
-    model = LAJDT().fit(*build_database(before, MAPPING))
+    model = LAJDT().fit(build_database(before, MAPPING)).model
     found = fill_tables(model, before, ["sex"])
     assert [part.column for part in found.columns] == ["sex"]
     assert None in cells(found.tables[0], "fan")
@@ -129,14 +129,14 @@ def test_some_columns_only():
 def test_a_model_learned_from_facts_alone_knows_no_tables():
     before = tables(2)
     database, _ = build_database(before, MAPPING)
-    model = MBN().fit(database)
+    model = MBN().fit(database).model
     with pytest.raises(InputError, match="does not say how tables become predicates"):
         fill_tables(model, before)
 
 
 def test_full_tables_stay_as_they_are():
     before = [table for table in tables(3) if table.name == "person"]
-    model = LAJDT().fit(*build_database(before))
+    model = LAJDT().fit(build_database(before)).model
     once = fill_tables(model, before).tables
     again = fill_tables(model, once)
     assert again.columns == ()

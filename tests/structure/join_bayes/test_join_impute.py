@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from join_worlds import as_counter, chain_tables, counter_of, self_tables
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
+from mlnlearn.run import Run
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.impute import COMPLETIONS, Imputation
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
@@ -54,12 +56,12 @@ def dependences(net):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("empty", [{"a": 0.01}, dict.fromkeys("abcd", 0.3)])
 def test_independent_columns_have_no_edges(seed, empty):
-    assert not MBN(weights="log-probability").fit(*one_table(seed, empty)).net.edges
+    assert not MBN(weights="log-probability").fit(Loaded(*one_table(seed, empty))).model.net.edges
 
 
 @pytest.mark.parametrize("empty", [{"a": 0.01}, {"b": 0.3}, dict.fromkeys("abcd", 0.3)])
 def test_planted_edges_are_found(empty):
-    net = MBN(weights="log-probability").fit(*one_table(0, empty, planted=True)).net
+    net = MBN(weights="log-probability").fit(Loaded(*one_table(0, empty, planted=True))).model.net
     assert dependences(net) == {"a-b", "b-c"}
 
 
@@ -93,7 +95,7 @@ def test_probabilities_are_those_that_the_cells_were_drawn_from(learner):
     shares = full.groupby(["a", "b", "c"]).size().to_numpy().reshape(3, 3, 2) / len(full)
     assert np.abs(shares - JOINT).max() > 0.05  # what the full rows say
     database, mapping = from_frames({"t": frame}, keys={"t": "id"})
-    model = learner.fit(database, mapping)
+    model = learner.fit(Loaded(database, mapping)).model
     assert dependences(model.net) == {"a-b", "b-c"}
     names = ["a(t)", "b(t)", "c(t)"]
     nodes = [model.net.nodes[model.net.place(name)] for name in names]
@@ -154,8 +156,11 @@ def test_edges_and_probabilities_along_links(links, empty):
     learner = MBN(links=links, weights="log-probability")
     # attributes of one link are both N/A where it is false
     structural = {"mood-stars"} if links else set()
-    assert dependences(learner.fit(*rated_films(0, empty, planted=False)).net) == structural
-    net = learner.fit(*rated_films(0, empty, planted=True)).net
+    assert (
+        dependences(learner.fit(Loaded(*rated_films(0, empty, planted=False))).model.net)
+        == structural
+    )
+    net = learner.fit(Loaded(*rated_films(0, empty, planted=True))).model.net
     assert dependences(net) == {"age-sex", "age-stars"} | structural
     joint = net.joint(["stars(user,film)", "age(user)"], {"rated(user,film)": "T"})
     shares = (joint / joint.sum(axis=0)).T
@@ -207,9 +212,9 @@ def test_completions_keep_what_is_known_and_leave_nothing_unknown(tables, links)
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     database, mapping = one_table(1, {"a": 0.2, "c": 0.1}, size=300, planted=True)
-    first = MBN().fit(database, mapping, checkpoint=tmp_path / "run.jsonl")
+    first = MBN().fit(Loaded(database, mapping), Run(checkpoint=tmp_path / "run.jsonl")).model
     lines = (tmp_path / "run.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "run.jsonl").write_text("".join(lines[:2]))
-    again = MBN().fit(database, mapping, checkpoint=tmp_path / "run.jsonl")
+    again = MBN().fit(Loaded(database, mapping), Run(checkpoint=tmp_path / "run.jsonl")).model
     assert str(again) == str(first)
     assert (tmp_path / "run.jsonl").read_text() == "".join(lines)

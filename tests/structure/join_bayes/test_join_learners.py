@@ -9,6 +9,8 @@ import pytest
 
 from join_worlds import chain_tables, counter_of, flag_tables, self_tables
 from mlnlearn.data.catalog import VARIABLE, benchmark_tables
+from mlnlearn.data.load.build import Loaded
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.errors import InputError
@@ -58,7 +60,7 @@ def test_edges_within_a_table_are_those_of_the_table_alone(links):
 
 def test_learning_again_gives_the_same_model():
     database, mapping = chain_tables(2, size=8)
-    first, second = (MBN(links=True).fit(database, mapping) for _ in range(2))
+    first, second = (MBN(links=True).fit(Loaded(database, mapping)).model for _ in range(2))
     assert str(first.net) == str(second.net)
     assert first.weights == pytest.approx(second.weights)
 
@@ -67,7 +69,7 @@ def test_learning_again_gives_the_same_model():
 def test_rules_read_as_they_should(links):
     database, mapping = self_tables(3, size=8)
     for learner in (MBN(links=links), LAJDT(links=links)):
-        model = learner.fit(database, mapping)
+        model = learner.fit(Loaded(database, mapping)).model
         text = str(model)
         assert "N/A" not in text
         assert MLN.parse(text).rules == model.mln().rules
@@ -80,7 +82,11 @@ def test_rules_read_as_they_should(links):
 
 def test_log_probability_weights_are_those_of_the_net():
     database, mapping = chain_tables(0, size=8)
-    model = MBN(links=True, weights="log-probability", own_rules=False).fit(database, mapping)
+    model = (
+        MBN(links=True, weights="log-probability", own_rules=False)
+        .fit(Loaded(database, mapping))
+        .model
+    )
     start = 0
     for family in model.families:
         weights = model.weights[start : start + family.size].reshape(-1, family.child.size)
@@ -99,8 +105,8 @@ def test_log_probability_weights_are_those_of_the_net():
 def test_trees_are_no_larger_than_tables():
     database, mapping = chain_tables(1, size=9)
     settings = {"links": True, "sample_size": 50.0}
-    table = MBN(**settings).fit(database, mapping).parameter_counts()
-    tree = LAJDT(**settings).fit(database, mapping).parameter_counts()
+    table = MBN(**settings).fit(Loaded(database, mapping)).model.parameter_counts()
+    tree = LAJDT(**settings).fit(Loaded(database, mapping)).model.parameter_counts()
     assert table["table_rows"] == tree["table_rows"] >= table["observed_rows"]
     assert tree["leaves"] <= table["leaves"]
     assert tree["leaf_values"] <= table["leaf_values"]
@@ -108,7 +114,7 @@ def test_trees_are_no_larger_than_tables():
 
 def test_a_model_is_the_same_after_saving(tmp_path):
     database, mapping = self_tables(1, size=8)
-    model = LAJDT().fit(database, mapping)
+    model = LAJDT().fit(Loaded(database, mapping)).model
     model.save(tmp_path / "model.json")
     again = JoinBayesModel.load(tmp_path / "model.json")
     assert str(again) == str(model)
@@ -153,7 +159,7 @@ def test_flags_and_foreign_keys_become_nodes_and_literals():
         "visits(person,town)",
     }
     for links in (True, False):
-        text = str(LAJDT(links=links).fit(database, mapping))
+        text = str(LAJDT(links=links).fit(Loaded(database, mapping)).model)
         assert " fan(person)" in text
         assert "!fan(person)" in text
         assert "often(person,town)" in text
@@ -165,7 +171,7 @@ def test_tables_without_links_or_with_empty_ones():
     keys = {"person": "id", "knows": Keys(("one", "two"), {"one": "person", "two": "person"})}
     database, mapping = from_frames({"person": person, "knows": empty}, keys=keys)
     for learner in (MBN(links=True), LAJDT()):
-        model = learner.fit(database, mapping)
+        model = learner.fit(Loaded(database, mapping)).model
         assert model.net.joint(["knows(person0,person1)"])[0] > 0.5
         found = model.predict(database)["sex"].log_probabilities
         assert np.exp(found) == pytest.approx(np.full((4, 2), 0.5), abs=1e-6)
@@ -187,7 +193,7 @@ class TestMovieLens:
     def test_rules_predict_better_than_marginals(self):
         database, mapping = benchmark_tables("movielens")
         parts = entity_folds(database, mapping, 5, np.random.default_rng(0))
-        model = LAJDT().fit(parts[:4], mapping)
+        model = LAJDT().fit(Data(tuple(parts[:4]), mapping)).model
         accuracy, cll = averages(model.predict(parts[4]))
         assert accuracy > 0.6
         assert cll > -0.8

@@ -12,6 +12,7 @@ from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import as_clause, clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.run import Run
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from studies.planted_clauses import SHAPES, is_equivalent, planted, recovered
@@ -32,7 +33,7 @@ def test_planted_clauses_are_found():
     hits = []
     for shape in SHAPES:
         chosen, databases = planted(np.random.default_rng(0), shape, (40, 50, 60))
-        hits.append(recovered(SMALL.fit(databases).mln, chosen))
+        hits.append(recovered(SMALL.fit(databases).model, chosen))
     assert sum(hits) >= 6
 
 
@@ -59,7 +60,9 @@ def test_loops_find_what_paths_do_not():
     found, without = (
         [
             c.clause
-            for c in GSLP(max_literals=4, max_loop=most, joint=False).fit(databases).candidates
+            for c in GSLP(max_literals=4, max_loop=most, joint=False)
+            .fit(databases)
+            .notes.candidates
         ]
         for most in (4, 1)
     )
@@ -81,8 +84,8 @@ def test_equivalence_of_features():
 
 def test_runs_repeat_whatever_the_number_of_processes(example):
     one = SMALL.fit(example)
-    assert SMALL.fit(example).mln == one.mln
-    assert replace(SMALL, jobs=2).fit(example).mln == one.mln
+    assert SMALL.fit(example).model == one.model
+    assert SMALL.fit(example, Run(workers=2)).model == one.model
 
 
 @pytest.mark.parametrize("stop_at", [2, 5, 9])
@@ -97,46 +100,46 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, stop_at):
 
     path = tmp_path / "run.jsonl"
     with pytest.raises(Stopped):
-        SMALL.fit(example, progress=stop, checkpoint=path)
-    resumed = SMALL.fit(example, checkpoint=path)
-    assert resumed.mln == whole.mln
-    assert resumed.candidates == whole.candidates
+        SMALL.fit(example, Run(progress=stop, checkpoint=path))
+    resumed = SMALL.fit(example, Run(checkpoint=path))
+    assert resumed.model == whole.model
+    assert resumed.notes.candidates == whole.notes.candidates
     with pytest.raises(InputError, match="other settings"):
-        replace(SMALL, min_gain=0.1).fit(example, checkpoint=path)
+        replace(SMALL, min_gain=0.1).fit(example, Run(checkpoint=path))
 
 
 def test_candidates_are_measured_sorted_and_eliminated(example):
     result = replace(SMALL, drop_subclauses=True, drop_same_predicates=True).fit(example)
-    measures = [candidate.measure for candidate in result.candidates]
+    measures = [candidate.measure for candidate in result.notes.candidates]
     assert measures == sorted(measures, reverse=True)
-    clauses = [candidate.clause for candidate in result.candidates]
+    clauses = [candidate.clause for candidate in result.notes.candidates]
     sets = [predicates_in(found) for found in clauses]
     assert len(set(sets)) == len(sets)
     pairs = [(a, b) for place, a in enumerate(clauses) for b in clauses[:place]]
     assert not any(are_related(a, b) for a, b in pairs)
     loose = SMALL.fit(example)
-    assert set(result.candidates) < set(loose.candidates)
-    assert loose.likelihood >= result.likelihood - 1e-6
+    assert set(result.notes.candidates) < set(loose.notes.candidates)
+    assert loose.notes.likelihood >= result.notes.likelihood - 1e-6
 
 
 def test_thresholds_reduce_the_graph(example):
     full = SMALL.fit(example)
-    high = sorted(full.graph.measures.values())[len(full.graph.edges) // 2]
+    high = sorted(full.notes.graph.measures.values())[len(full.notes.graph.edges) // 2]
     reduced = replace(SMALL, min_measure=high).fit(example)
-    assert 0 < len(reduced.graph.edges) < len(full.graph.edges)
-    assert min(reduced.graph.measures.values()) > high
+    assert 0 < len(reduced.notes.graph.edges) < len(full.notes.graph.edges)
+    assert min(reduced.notes.graph.measures.values()) > high
     none = replace(SMALL, min_instances=10**9).fit(example)
-    assert not none.graph.edges
-    assert len(none.mln.rules) == 6
+    assert not none.notes.graph.edges
+    assert len(none.model.rules) == 6
 
 
 def test_limits_of_clauses_hold(example):
     result = GSLP(max_literals=4, max_same=1, beam=20).fit(example)
-    clauses = [as_clause(rule.formula) for rule in result.mln.rules]
+    clauses = [as_clause(rule.formula) for rule in result.model.rules]
     assert all(len(found) <= 4 and most_alike(found) == 1 for found in clauses)
     few = replace(SMALL, max_clauses=50).fit(example)
-    assert few.scored == 50
-    assert replace(SMALL, max_seconds=0.0).fit(example).scored == 0
+    assert few.notes.scored == 50
+    assert SMALL.fit(example, Run(max_seconds=0.0)).notes.scored == 0
 
 
 def test_an_initial_network_stays_and_locked_weights_too(example):
@@ -154,7 +157,7 @@ def test_an_initial_network_stays_and_locked_weights_too(example):
         for db in example
     ]
     result = replace(SMALL, initial=given).fit(true_only)
-    kept = {str(rule.formula): rule for rule in result.mln.rules}
+    kept = {str(rule.formula): rule for rule in result.model.rules}
     assert kept["a(x) v s(x,y)"].weight == 0.3
     assert kept["a(x) v s(x,y)"].locked
     assert kept["a(x) ^ b(x) => r(x,x)"].hard
@@ -171,4 +174,4 @@ def test_exclusive_places_stay_so_in_the_network():
         "red": [(n,) for n in names[:6]],
     }
     result = SMALL.fit([Database.from_facts(schema, facts)])
-    assert result.mln.schema.functional == {"colour": (1,)}
+    assert result.model.schema.functional == {"colour": (1,)}

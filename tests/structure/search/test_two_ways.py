@@ -52,12 +52,12 @@ def both_ways(monkeypatch, learner, databases):
 
 
 def assert_same(dense, sparse):
-    formulas = [str(rule.formula) for rule in dense.mln.rules]
-    assert [str(rule.formula) for rule in sparse.mln.rules] == formulas
-    weights = [rule.weight for rule in dense.mln.rules]
-    assert [rule.weight for rule in sparse.mln.rules] == pytest.approx(weights, abs=1e-6)
-    assert sparse.likelihood == pytest.approx(dense.likelihood, abs=1e-9)
-    assert sparse.scored == dense.scored
+    formulas = [str(rule.formula) for rule in dense.model.rules]
+    assert [str(rule.formula) for rule in sparse.model.rules] == formulas
+    weights = [rule.weight for rule in dense.model.rules]
+    assert [rule.weight for rule in sparse.model.rules] == pytest.approx(weights, abs=1e-6)
+    assert sparse.notes.likelihood == pytest.approx(dense.notes.likelihood, abs=1e-9)
+    assert sparse.notes.scored == dense.notes.scored
 
 
 @pytest.mark.parametrize("number", [0, 3, 6])
@@ -65,7 +65,7 @@ def test_gslp_learns_the_same_rules(monkeypatch, number):
     _, databases = planted(np.random.default_rng(number), SHAPES[number], (8, 9))
     dense, sparse = both_ways(monkeypatch, GENTLE, databases)
     assert_same(dense, sparse)
-    one, other = ([c.clause for c in found.candidates] for found in (dense, sparse))
+    one, other = ([c.clause for c in found.notes.candidates] for found in (dense, sparse))
     assert one == other
 
 
@@ -96,7 +96,7 @@ def test_msl_learns_the_same_rules(monkeypatch, strategy):
 def test_exclusive_values(monkeypatch, seed):
     learner = replace(GENTLE, max_loop=2, max_clauses=60)
     dense, sparse = both_ways(monkeypatch, learner, exclusive_worlds(seed))
-    assert len(dense.mln.rules) > 4
+    assert len(dense.model.rules) > 4
     assert_same(dense, sparse)
 
 
@@ -111,11 +111,11 @@ def test_by_default_atoms_are_predicted_together_where_that_can_be_told(monkeypa
     _, databases = planted(np.random.default_rng(0), SHAPES[0], (8, 9))
     default = replace(GENTLE, joint=None)
     assert GSLP().joint is None
-    assert default.fit(databases).mln == replace(GENTLE, joint=True).fit(databases).mln
+    assert default.fit(databases).model == replace(GENTLE, joint=True).fit(databases).model
     monkeypatch.setattr(scoring, "MOST_CELLS", 150)
     with pytest.warns(DataWarning, match=r"has 162 of them, and at most 150"):
         large = default.fit(databases)
-    assert large.mln == GENTLE.fit(databases).mln
+    assert large.model == GENTLE.fit(databases).model
 
 
 def test_scores_that_differ_by_round_off_are_ranked_by_name():

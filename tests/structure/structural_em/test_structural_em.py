@@ -16,6 +16,7 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
+from mlnlearn.run import Run
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from mlnlearn.structure.structural_em import StructuralEM
 from mlnlearn.structure.structural_em.expectation import Worlds, sampled_worlds
@@ -168,15 +169,16 @@ def test_the_expected_likelihood_does_not_fall(representation):
     base = BoostedMLN(
         target="cancer", recursive=("cancer", "smokes"), max_leaves=4, representation=representation
     )
-    learned = StructuralEM(base=base, iterations=6, worlds=20).learn(cancer())
-    for note in learned.notes:
+    learned = StructuralEM(base=base, iterations=6, worlds=20).fit(cancer())
+    notes = learned.notes.iterations
+    for note in notes:
         assert note.after >= note.before - 1e-9
         assert note.saved > 0.5
         assert note.r_hat < 1.5
     # from iteration to iteration worlds are drawn anew: their spread is the sampling error
-    values = [note.after for note in learned.notes]
+    values = [note.after for note in notes]
     assert min(np.diff(values)) > -3.0
-    assert values[-1] > learned.notes[0].before + 5.0
+    assert values[-1] > notes[0].before + 5.0
 
 
 def test_dependency_networks_find_the_hidden_disjunction():
@@ -186,7 +188,7 @@ def test_dependency_networks_find_the_hidden_disjunction():
     base = BoostedRDN(target="s", max_constants=0, recursive=("r",))
     values = {}
     for mode in ("soft", "hard", "closed"):
-        model = StructuralEM(base=base, mode=mode, worlds=6).fit(train)
+        model = StructuralEM(base=base, mode=mode, worlds=6).fit(train).model
         examples = positives_and_negatives([made[1]], "s")
         chance = model.probabilities(made[1], examples)
         values[mode] = np.log(np.where(examples.labels, chance, 1 - chance)).mean()
@@ -197,9 +199,11 @@ def test_dependency_networks_find_the_hidden_disjunction():
 def test_without_unknown_atoms_em_is_boosting_step_by_step():
     database = smokers(60, rng=4).databases[0]
     base = BoostedRDN(target="cancer", max_leaves=3)
-    once = StructuralEM(base=base, iterations=3, trees_per_step=2, worlds=1).fit(database)
-    plain = replace(base, steps=6).fit(database)
-    closed = StructuralEM(base=base, iterations=3, trees_per_step=2, mode="closed").fit(database)
+    once = StructuralEM(base=base, iterations=3, trees_per_step=2, worlds=1).fit(database).model
+    plain = replace(base, steps=6).fit(database).model
+    closed = (
+        StructuralEM(base=base, iterations=3, trees_per_step=2, mode="closed").fit(database).model
+    )
     assert closed == plain
     assert once.rules() == plain.rules()
 
@@ -209,39 +213,41 @@ def test_same_seed_same_bytes_and_resuming(tmp_path, mode):
     database = cancer()
     base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), max_leaves=3)
     learner = StructuralEM(base=base, mode=mode, iterations=4, worlds=4, seed=5)
-    whole = learner.learn(database)
+    whole = learner.fit(database)
     whole.model.save(tmp_path / "one.json")
     done = []
 
-    def stop(number, _):
-        done.append(number)
-        if number == 2:
+    def stop(at):
+        done.append(at.done)
+        if at.done == 2:
             raise KeyboardInterrupt
 
     file = tmp_path / "run.json"
     with pytest.raises(KeyboardInterrupt):
-        learner.learn(database, checkpoint=file, progress=stop)
-    again = learner.learn(database, checkpoint=file, progress=lambda number, _: done.append(number))
-    assert done == [1, 2, 3, 4]
+        learner.fit(database, Run(checkpoint=file, progress=stop))
+    tell = Run(checkpoint=file, progress=lambda at: done.append(at.done))
+    again = learner.fit(database, tell)
+    assert done == [1, 2, 1, 2, 3, 4]
     again.model.save(tmp_path / "two.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
-    assert repr(again.notes) == repr(whole.notes)
+    assert again.notes.iterations == whole.notes.iterations
     with pytest.raises(InputError, match="other data: atoms of smokes in database 1"):
-        learner.learn(cancer(0.2), checkpoint=file)
+        learner.fit(cancer(0.2), Run(checkpoint=file))
 
 
 def test_an_initial_model_is_where_learning_starts():
     database = cancer()
     base = BoostedMLN(target="cancer", recursive=("cancer", "smokes"), max_leaves=3)
     learner = StructuralEM(base=base, iterations=2, worlds=4)
-    first = learner.fit(database)
-    more = learner.learn(database, initial=first)
+    first = learner.fit(database).model
+    more = replace(learner, initial=first).fit(database)
     assert more.model.steps == 1 + 4 + 4
     assert more.model.targets[0].steps[1:5] == first.targets[0].steps
-    assert more.notes[0].before > learner.learn(database).notes[0].before
+    plain = learner.fit(database).notes.iterations
+    assert more.notes.iterations[0].before > plain[0].before
     with pytest.raises(InputError, match="semantics"):
-        StructuralEM(base=BoostedRDN(target="cancer")).fit(database, initial=first)
+        StructuralEM(base=BoostedRDN(target="cancer"), initial=first).fit(database)
     with pytest.raises(InputError, match="no target"):
-        StructuralEM(base=base).fit(smokers(60, rng=1).databases[0], initial=first)
+        StructuralEM(base=base, initial=first).fit(smokers(60, rng=1).databases[0])
     with pytest.raises(InputError, match="closed"):
-        StructuralEM(base=base, mode="closed").fit(database, initial=first)
+        StructuralEM(base=base, mode="closed", initial=first)

@@ -9,24 +9,23 @@ added; with ``held_out`` and ``joint``, clauses must be of use beyond the data t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Annotated, Literal
 
 import numpy as np
 
-from mlnlearn.data.database import Database
+from mlnlearn.data.load.data import Data
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.beam.moves import Language
 from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.keys import ClauseKey
 from mlnlearn.structure.search.model import Model
-from mlnlearn.structure.search.progress import Report
-from mlnlearn.structure.search.settings import Search, SearchSettings
+from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # how many times over clauses may be tried in a step until enough of them are good
@@ -35,30 +34,21 @@ _TRIED = 5
 _STEPS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MSLResult:
-    """What MSL returns.
+@dataclass(frozen=True, kw_only=True)
+class MSLNotes(SearchNotes):
+    """How MSL went.
 
     Attributes
     ----------
-    mln
-        The network.
-    likelihood
-        Its weighted pseudo-log-likelihood on the training data.
-    scored
-        How many times a clause was scored.
     rounds
         How many rounds there were.
     """
 
-    mln: MLN
-    likelihood: float
-    scored: int
     rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class MSL(SearchSettings):
+class MSL(SearchSettings[MSLNotes]):
     """Learn clauses by beam search, by pseudo-likelihood (MSL; Kok & Domingos 2005).
 
     Unlike in other searches, `held_out` and `joint` are off, as in the paper.
@@ -83,12 +73,13 @@ class MSL(SearchSettings):
 
     Examples
     --------
+    >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("smokes(person)", "cancer(person)")
     >>> people = [f"P{i}" for i in range(40)]
     >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
     >>> db = Database.from_facts(schema, facts, domains={"person": people})
-    >>> print(MSL().fit([db]).mln.rules[-1].formula)
+    >>> print(MSL().fit(db).model.rules[-1].formula)
     !cancer(x1) v smokes(x1)
     """
 
@@ -102,26 +93,10 @@ class MSL(SearchSettings):
     refitted: Annotated[int, AtLeast(1)] = 10
     max_rounds: Annotated[int, AtLeast(0)] | None = None
 
-    def fit(
-        self,
-        databases: Sequence[Database],
-        *,
-        progress: Report | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> MSLResult:
-        """Learn a network from databases.
-
-        Parameters
-        ----------
-        databases
-            The training data, each database with its own constants.
-        progress
-            Called after every step.
-        checkpoint
-            A file for intermediate results; a run that was killed goes on from its last round.
-        """
-        with self.started(databases, progress, checkpoint) as search:
-            return _Run(self, search).result()
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, MSLNotes]]:
+        """Yield the network with the unit clauses alone, and after every round."""
+        with self.started(data, course) as search:
+            yield from _Run(self, search).steps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +120,13 @@ class _Run:
         self.model = search.workers.scorer.start()
         self.rounds = 0
 
-    def result(self) -> MSLResult:
+    def steps(self) -> Iterator[Fitted[MLN, MSLNotes]]:
         """Add clauses until no round finds any, then prune."""
         length = 2
         journal, background = self.search.journal, self.search.background
+        yield self.network(self.model)
         while not self.over(length):
+            self.search.course.check()
             self.rounds += 1
             key = f"round {self.rounds}"
             if key not in journal:
@@ -163,17 +140,21 @@ class _Run:
                 self.model = self.model.extended(self.language.clause(given), np.array(weights))
             if not steps:
                 length += 1
+            yield self.network(self.model)
         accept, first = self.search.accept, len(background.soft)
-        model = prune_each(self.model, first, accept, journal)
-        mln = background.network(model)
-        return MSLResult(mln, model.likelihood, self.search.scored, self.rounds)
+        yield self.network(prune_each(self.model, first, accept, journal))
+
+    def network(self, model: Model) -> Fitted[MLN, MSLNotes]:
+        """Return a network with what is known of the search."""
+        notes = MSLNotes(likelihood=model.likelihood, scored=self.search.scored, rounds=self.rounds)
+        return Fitted(self.search.background.network(model), notes)
 
     def over(self, length: int) -> bool:
         """Tell whether the search is at its end."""
         settings = self.settings
         longest = 2 if settings.strategy == "beam" else settings.max_literals
         stopped = settings.max_rounds is not None and self.rounds >= settings.max_rounds
-        return length > longest or stopped or self.search.deadline.passed
+        return length > longest or stopped
 
     def added(self, found: Iterable[_Scored]) -> list[list[object]]:
         """Try the best clauses in turn; return those that are worth it, with the weights then."""
@@ -196,8 +177,6 @@ class _Run:
         best: list[_Scored] = []
         step = 0
         while beam and step < (_STEPS if best else self.settings.max_literals - 1):
-            if self.search.deadline.passed:
-                break
             step += 1
             distances: dict[ClauseKey, int] = {}
             for scored in beam:
@@ -235,7 +214,11 @@ class _Run:
     def promises(self, keys: Sequence[ClauseKey]) -> dict[ClauseKey, float]:
         """Estimate what each clause would gain."""
         self.search.scored += len(keys)
-        return {key: self.model.promise(self.language.clause(key)) for key in keys}
+        promises = {}
+        for key in keys:
+            check_time()
+            promises[key] = self.model.promise(self.language.clause(key))
+        return promises
 
     def best(self, distances: dict[ClauseKey, int]) -> tuple[list[_Scored], list[_Scored]]:
         """Screen clauses by the score test, learn the weights for the best, and score those.
@@ -258,10 +241,10 @@ class _Run:
                     useful.append(scored)
                 else:
                     others.append(scored)
-            if len(useful) >= wanted or self.search.deadline.passed:
+            if len(useful) >= wanted:
                 break
         size = len(distances)
-        self.search.note(f"round {self.rounds}", size, size, self.model.likelihood)
+        self.search.course.tell(f"round {self.rounds}", size, size)
         useful = _top(useful, wanted)
         return useful, [*useful, *_top(others, wanted - len(useful))]
 
@@ -281,6 +264,7 @@ class _Run:
 
     def refit(self, model: Model, key: ClauseKey) -> Model | None:
         """Return a network with one more clause, or None where that is too large."""
+        check_time()
         try:
             return model.extended(self.language.clause(key))
         except MemoryLimitError:

@@ -20,6 +20,7 @@ from mlnlearn.counting.kernels import PROGRAM, count_candidates
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body
 from mlnlearn.errors import CountOverflowError
+from mlnlearn.run import check_time
 from mlnlearn.structure.boosting.language import Language, Template, new_types, repeats
 
 _WORK = 1 << 27  # rows times templates in one block
@@ -223,6 +224,7 @@ class Features:
         own = [] if table.flip is None else [t for t in templates if self._is_own(t)]
         others = [t for t in templates if not self._is_own(t)] if own else templates
         for start in range(0, len(others), most):
+            check_time()
             yield self._block(table, prefix, others[start : start + most])
         if own:
             yield self._own_block(table, prefix, own)

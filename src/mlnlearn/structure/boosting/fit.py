@@ -14,8 +14,10 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.examples import Examples
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.influence import influence
+from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.potentials import own_values, without_itself
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
+from mlnlearn.run import Fitted, Notes
 from mlnlearn.structure.boosting.clauses import ClauseSettings, FoundList, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import Language
@@ -23,8 +25,6 @@ from mlnlearn.structure.boosting.pool import Expected, Pool, Sampling, make_pool
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of steps done and wanted."""
 Adds: TypeAlias = Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]
 """Tells what a step for a target adds to the log-odds of examples of any target."""
 
@@ -176,6 +176,11 @@ class Boosting:
     def rules(self) -> tuple[TargetRules, ...]:
         """Return what was learned."""
         return tuple(state.rules(self.best) for state in self.targets)
+
+    def fitted(self) -> Fitted[BoostedModel, Notes]:
+        """Return the model as it stands."""
+        model = BoostedModel(self.world.schema, self.base.existential, self.rules())
+        return Fitted(model, Notes())
 
     def step(self) -> None:
         """Fit one tree, or list of clauses, for every target; then update all potentials."""

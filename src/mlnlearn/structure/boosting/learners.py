@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Annotated, Literal
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import step_from_plain, step_to_plain
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
-from mlnlearn.settings import Above, AtLeast, Between, Settings
+from mlnlearn.run import Course, Fitted, Notes, Run, drive
+from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.boosting.clauses import ClauseSettings
-from mlnlearn.structure.boosting.fit import Adds, Boosting, Progress, StepSettings
+from mlnlearn.structure.boosting.fit import Adds, Boosting, StepSettings
 from mlnlearn.structure.boosting.language import Language, language_of
 from mlnlearn.structure.boosting.pool import Expected, Sampling
 from mlnlearn.structure.boosting.prior import prior_clauses
 from mlnlearn.structure.boosting.trees import TreeSettings
+from mlnlearn.structure.learner import Learner
 
 # Chosen on folds held out of the training folds of UW-CSE, IMDB and WebKB: a few clauses a step get
 # less far than a tree, and need gradients that are better balanced.
@@ -30,7 +32,7 @@ _CLAUSE_BALANCE = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Boosted(Settings):
+class _Boosted(Learner[BoostedModel, Notes]):
     """Settings that boosted networks of both kinds share.
 
     Parameters
@@ -114,40 +116,47 @@ class _Boosted(Settings):
 
     def fit(
         self,
-        databases: Database | Sequence[Database],
-        examples: Examples | Sequence[Examples] | None = None,
+        data: DataLike,
+        run: Run | None = None,
         *,
-        progress: Progress | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> BoostedModel:
-        """Learn from databases.
+        examples: Examples | Sequence[Examples] | None = None,
+    ) -> Fitted[BoostedModel, Notes]:
+        """Learn a model.
 
         Parameters
         ----------
-        databases
-            One or more, each with its own constants.
+        data, run
+            As for `Learner.fit`.
         examples
             Atoms of the targets to learn from, at most one set a target; by default all atoms of
             a target, or a sample of them (see `negatives`).
-        progress
-            Called after every step with the number of steps done and wanted.
-        checkpoint
-            A file to which every step is written; where it exists, the run goes on from there,
-            and ends with the same model as a run in one go.
         """
-        given = [databases] if isinstance(databases, Database) else list(databases)
-        run = self._prepare(given, examples)
-        journal = journal_of(checkpoint, self, given, {"examples to learn from": _parts(run)})
-        while not run.finished:
-            key = f"step {run.done + 1}"
+        given = as_data(data)
+        return drive(run, lambda course: self.learn(given, course, examples))
+
+    def learn(
+        self,
+        data: Data,
+        course: Course,
+        examples: Examples | Sequence[Examples] | None = None,
+    ) -> Iterator[Fitted[BoostedModel, Notes]]:
+        """Yield the model after every gradient step."""
+        boosting = self._prepare(data.databases, examples)
+        more = {"examples to learn from": _parts(boosting)}
+        journal = journal_of(course.run.checkpoint, self, data.databases, more)
+        schema = boosting.world.schema
+        yield boosting.fitted()
+        while not boosting.finished:
+            course.check()
+            key = f"step {boosting.done + 1}"
             if key in journal:
-                run.replay([[step_from_plain(step, run.world.schema) for step in journal.get(key)]])
-                continue
-            run.step()
-            journal.record(key, [step_to_plain(state.steps[-1]) for state in run.targets])
-            if progress is not None:
-                progress(run.done, self.steps)
-        return BoostedModel(run.world.schema, run.base.existential, run.rules())
+                boosting.replay([[step_from_plain(step, schema) for step in journal.get(key)]])
+            else:
+                boosting.step()
+                made = [step_to_plain(state.steps[-1]) for state in boosting.targets]
+                journal.record(key, made)
+            yield boosting.fitted()
+            course.tell("boosting", boosting.done, self.steps)
 
     def _prepare(
         self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
@@ -243,7 +252,7 @@ class BoostedMLN(_Boosted):
     >>> areas = university(100, areas=2, rng=0).databases
     >>> learner = BoostedMLN(
     ...     target="advisedBy", representation="clauses", steps=1, clauses_per_step=1)
-    >>> for rule, weight in learner.fit(areas).rules():
+    >>> for rule, weight in learner.fit(areas).model.rules():
     ...     print(f"{weight:.2f} {rule}")
     -5.63 advisedBy(p1,p2)
     0.32 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
@@ -273,7 +282,7 @@ class BoostedRDN(_Boosted):
     --------
     >>> from mlnlearn.data.synthetic import university
     >>> areas = university(100, areas=2, rng=0).databases
-    >>> model = BoostedRDN(target="advisedBy", steps=2, max_leaves=2).fit(areas)
+    >>> model = BoostedRDN(target="advisedBy", steps=2, max_leaves=2).fit(areas).model
     >>> model.steps, model.existential
     (2, True)
     """

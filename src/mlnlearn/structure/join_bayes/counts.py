@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.run import check_time
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.layout import Relationship
 
@@ -140,6 +141,7 @@ class FamilyCounter:
             Count tuples with unknown values too, coded as one more value of their node; else only
             those in which all values are known.
         """
+        check_time()
         wanted = tuple(nodes)
         where = frozenset(scope), tuple(true)
         if keep or merged or unknown:

@@ -107,7 +107,7 @@ def fill_tables(
     >>> from mlnlearn.structure.join_bayes.learners import LAJDT
     >>> cells = {"sex": Column.of([*"ffffmmmm", "f"]), "fan": Column.of([*"xxxxyyyy", None])}
     >>> people = Table("person", {"id": Column.of([*"ABCDEFGHI"])} | cells, ("id",))
-    >>> model = LAJDT().fit(*build_database([people]))
+    >>> model = LAJDT().fit(build_database([people])).model
     >>> found = fill_tables(model, [people])
     >>> found.columns[0].values, found.columns[0].probabilities.round(2).tolist()
     (('x', 'y'), [[0.85, 0.15]])

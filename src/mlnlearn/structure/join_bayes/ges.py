@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mlnlearn.errors import InputError
+from mlnlearn.run import check_time
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
@@ -124,6 +125,7 @@ class _Search:
         key = (node, parents)
         found = self.known.get(key)
         if found is None:
+            check_time()
             found = self.known[key] = self.score(node, tuple(bits(parents)))
         return found
 

@@ -7,14 +7,15 @@ found there is forbidden, so that each step only asks what the longer join can a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from mlnlearn.journal import Journal
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import EdgeConstraints, bits, has_circle
@@ -23,18 +24,6 @@ from mlnlearn.structure.join_bayes.score import bdeu
 
 NodeEdge = tuple[Node, Node]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Where learning is: what is being done, and how much of it."""
-
-    stage: str
-    done: int
-    total: int
-
-
-Report: TypeAlias = Callable[[Stage], None]
 
 
 @dataclass(frozen=True)
@@ -65,10 +54,10 @@ class LearnAndJoin:
         The most parents of a node that are learned on one level.
     journal
         Where the edges of every table and chain are written down, and read again by a later run.
+    course
+        Its time, and who is told of progress.
     label
         Tells the searches of one journal apart.
-    report
-        Called after every table and chain.
 
     Examples
     --------
@@ -91,7 +80,7 @@ class LearnAndJoin:
     max_chain: int | None = None
     max_parents: int | None = None
     journal: Journal = field(default_factory=Journal)
-    report: Report | None = None
+    course: Course = field(default_factory=Course)
     label: str = ""
     layout: Layout = field(init=False)
 
@@ -123,9 +112,9 @@ class LearnAndJoin:
     def _each(self, stage: str, items: Sequence[T]) -> Iterator[T]:
         """Yield the items, reporting after each."""
         for done, item in enumerate(items, start=1):
+            self.course.check()
             yield item
-            if self.report is not None:
-                self.report(Stage(stage, done, len(items)))
+            self.course.tell(stage, done, len(items))
 
     def _final(self, found: list[Learned]) -> frozenset[NodeEdge]:
         """Return the edges that stand: an edge counts as the longest chain over both nodes has it.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Annotated, ClassVar, Literal
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
-from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
-from mlnlearn.settings import Above, AtLeast, Settings
+from mlnlearn.run import Course, Fitted, Notes
+from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import (
@@ -27,7 +28,7 @@ from mlnlearn.structure.join_bayes.features import (
     typical_counts,
 )
 from mlnlearn.structure.join_bayes.impute import Imputation, Parents
-from mlnlearn.structure.join_bayes.lattice import LearnAndJoin, Report, Stage
+from mlnlearn.structure.join_bayes.lattice import LearnAndJoin
 from mlnlearn.structure.join_bayes.layout import Layout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import (
@@ -37,12 +38,13 @@ from mlnlearn.structure.join_bayes.rules import (
     table_rules,
     tree_rules,
 )
+from mlnlearn.structure.learner import Learner
 from mlnlearn.weights.objective import GaussianPrior, Penalised
 from mlnlearn.weights.optimize import maximise
 
 
 @dataclass(frozen=True, kw_only=True)
-class _JoinBayesLearner(Settings, ABC):
+class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
     """Settings that all learners from tables share.
 
     Parameters
@@ -82,54 +84,38 @@ class _JoinBayesLearner(Settings, ABC):
     max_chain: Annotated[int, AtLeast(1)] | None = None
     max_parents: Annotated[int, AtLeast(0)] | None = None
 
-    def fit(
-        self,
-        databases: Database | Sequence[Database],
-        mapping: Mapping | None = None,
-        *,
-        progress: Report | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> JoinBayesModel:
-        """Learn a net and its rules.
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[JoinBayesModel, Notes]]:
+        """Yield the net and its rules, once all is learned.
 
-        Parameters
-        ----------
-        databases
-            One database made from tables, or several of one schema.
-        mapping
-            How the tables became predicates, as the loaders return it; by default read off the
-            declarations (see `declared_mapping`).
-        progress
-            Called after every step.
-        checkpoint
-            A file for the edges found in tables and chains, the costly part. A run that was killed
-            goes on from there to the same model; so does one with other settings for the rules.
+        How the tables became predicates is read off the declarations where the data do not say it
+        (see `declared_mapping`). A checkpoint holds the edges found in tables and chains, the
+        costly part: a run with other settings for the rules goes on from there, too.
         """
-        given = [databases] if isinstance(databases, Database) else list(databases)
-        layout = Layout.of(given, mapping or declared_mapping(given[0].schema))
+        given = data.databases
+        layout = Layout.of(given, data.mapping or declared_mapping(given[0].schema))
         if not any(node.is_attribute for node in layout.nodes):
             raise InputError(
                 "the tables have no attributes to learn about",
                 hint="map some columns as values or flags",
             )
-        journal = self._journal(checkpoint, given, layout)
+        journal = self._journal(course.run.checkpoint, given, layout)
         # Unlinked entities of one population are independent by construction; of several that
         # differ a little they would not be, and cross products make that look significant.
         pooled = EncodedData(given, layout, pooled=True)
 
         def search(counter: FamilyCounter, label: str) -> Parents:
-            return self._parents(counter, journal, progress, label)
+            return self._parents(counter, journal, course, label)
 
         imputation = Imputation(pooled, self.links, self.sample_size)
         parents, values = imputation.structure(search)
-        data = EncodedData(given, layout)
-        counter = FamilyCounter(data, [data.completed(filled) for filled in values])
+        encoded = EncodedData(given, layout)
+        counter = FamilyCounter(encoded, [encoded.completed(filled) for filled in values])
         net = _net(counter, parents, self.sample_size)
         families = self._families(counter, parents)
-        if progress is not None:
-            progress(Stage("rules", len(families), len(families)))
+        course.tell("rules", len(families), len(families))
         weights = self._weights(counter, families)
-        return JoinBayesModel(net, tuple(families), weights, given[0].schema, mapping)
+        model = JoinBayesModel(net, tuple(families), weights, given[0].schema, data.mapping)
+        yield Fitted(model, Notes())
 
     def _journal(
         self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: Layout
@@ -146,7 +132,7 @@ class _JoinBayesLearner(Settings, ABC):
         )
 
     def _parents(
-        self, counter: FamilyCounter, journal: Journal, report: Report | None, label: str
+        self, counter: FamilyCounter, journal: Journal, course: Course, label: str
     ) -> Parents:
         learner = LearnAndJoin(
             counter,
@@ -155,7 +141,7 @@ class _JoinBayesLearner(Settings, ABC):
             self.max_chain,
             self.max_parents,
             journal,
-            report,
+            course,
             label,
         )
         edges = learner.edges()
@@ -226,8 +212,8 @@ class MBN(_JoinBayesLearner):
     >>> from mlnlearn.data.load.columns import Column
     >>> from mlnlearn.data.load.tables import Table
     >>> people = {"id": Column.of(["Anna", "Bob", "Carl"]), "sex": Column.of(["f", "m", "m"])}
-    >>> database, mapping = build_database([Table("person", people, ("id",))])
-    >>> model = MBN(weights="log-probability", sample_size=2).fit(database, mapping)
+    >>> tables = build_database([Table("person", people, ("id",))])
+    >>> model = MBN(weights="log-probability", sample_size=2).fit(tables).model
     >>> for rule in model.mln().rules:
     ...     print(f"{np.exp(rule.weight):.1f} {rule.formula}")
     0.4 sex(person,"f")
@@ -261,12 +247,13 @@ class LAJDT(_JoinBayesLearner):
     >>> from mlnlearn.data.load.tables import Table
     >>> names = {"id": Column.of(list("ABCDEFGH"))}
     >>> people = names | {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxxyyyy"))}
-    >>> database, mapping = build_database([Table("person", people, ("id",))])
-    >>> model = LAJDT().fit(database, mapping)
+    >>> tables = build_database([Table("person", people, ("id",))])
+    >>> model = LAJDT().fit(tables).model
     >>> print(model.net)
     sex(person) <- fan(person)
     fan(person)
-    >>> np.exp(model.predict(database)["sex"].log_probabilities[0]).round(2)  # of f and m, for A
+    >>> found = model.predict(tables.database)["sex"]
+    >>> np.exp(found.log_probabilities[0]).round(2)  # of f and m, for A
     array([0.88, 0.12])
     """
 

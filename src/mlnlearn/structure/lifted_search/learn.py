@@ -11,18 +11,19 @@ on domain sizes; and it counts for no more than it gains on the data it is fitte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Annotated
 
-from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.model.mln import MLN
-from mlnlearn.settings import Above, AtLeast, Settings
+from mlnlearn.run import Course, Fitted, Notes, Run, drive
+from mlnlearn.settings import Above, AtLeast
+from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.lifted_search.candidates import (
     enumerate_clauses,
     is_size_neutral,
@@ -34,14 +35,12 @@ from mlnlearn.structure.lifted_search.search import Choice, Search
 from mlnlearn.structure.lifted_search.steps import Step, next_step
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What LSL returns.
+@dataclass(frozen=True, kw_only=True)
+class LSLNotes(Notes):
+    """How LSL went.
 
     Attributes
     ----------
-    mln
-        The network.
     likelihood
         Log-likelihood of the training databases.
     held_out
@@ -51,14 +50,13 @@ class Learned:
         The clauses added, in order.
     """
 
-    mln: MLN
     likelihood: float
     held_out: float | None
     steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiftedStructureLearner(Settings):
+class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     """Learn liftable clauses by exact likelihood (LSL; Van Haaren et al. 2015).
 
     Parameters
@@ -98,13 +96,14 @@ class LiftedStructureLearner(Settings):
 
     Examples
     --------
+    >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("smokes(person)", "cancer(person)")
     >>> people = [f"P{i}" for i in range(40)]
     >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
     >>> db = Database.from_facts(schema, facts, domains={"person": people})
-    >>> learned = LiftedStructureLearner(sigma=5.0).fit([db])
-    >>> [str(rule.formula) for rule in learned.mln.rules[2:]]
+    >>> learned = LiftedStructureLearner(sigma=5.0).fit(db)
+    >>> [str(rule.formula) for rule in learned.model.rules[2:]]
     ['!cancer(x1) v smokes(x1)']
     """
 
@@ -123,28 +122,30 @@ class LiftedStructureLearner(Settings):
 
     def fit(
         self,
-        databases: Sequence[Database],
+        data: DataLike,
+        run: Run | None = None,
         *,
         candidates: Sequence[Clause] | None = None,
-        progress: Callable[[Step], None] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> Learned:
-        """Learn a network from databases.
+    ) -> Fitted[MLN, LSLNotes]:
+        """Learn a network.
 
         Parameters
         ----------
-        databases
-            The training data, each database with its own constants.
+        data, run
+            As for `Learner.fit`.
         candidates
             Clauses to choose from; by default all connected ones within the limits.
-        progress
-            Called with every clause that is added.
-        checkpoint
-            A file that the steps are written to. A run that was stopped, started again with the
-            same settings and data, goes on from there to the same network.
         """
+        given = as_data(data)
+        return drive(run, lambda course: self.learn(given, course, candidates))
+
+    def learn(
+        self, data: Data, course: Course, candidates: Sequence[Clause] | None = None
+    ) -> Iterator[Fitted[MLN, LSLNotes]]:
+        """Yield the network with the unit clauses alone, and after every clause that is added."""
+        databases = data.databases
         given = {} if candidates is None else {"candidates given": map(str, candidates)}
-        journal = journal_of(checkpoint, self, databases, given)
+        journal = journal_of(course.run.checkpoint, self, databases, given)
         limits = Limits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
         parts = Parts(databases, self.sigma, limits, held_out=validates)
@@ -159,17 +160,18 @@ class LiftedStructureLearner(Settings):
         choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
         search = Search(parts, shapes_of(chosen), choice)
         steps: list[Step] = []
+        yield _fitted(parts, steps, validates)
         while self.max_clauses is None or len(steps) < self.max_clauses:
+            course.check()
             step = next_step(search, journal, len(steps) + 1)
             if step is None:
-                break
+                return
             steps.append(step)
-            if progress is not None:
-                progress(step)
-        return _learned(parts, steps, validates)
+            yield _fitted(parts, steps, validates)
+            course.tell(f"clauses: {step.clause}", len(steps))
 
 
-def _learned(parts: Parts, steps: Sequence[Step], validated: bool) -> Learned:
+def _fitted(parts: Parts, steps: Sequence[Step], validated: bool) -> Fitted[MLN, LSLNotes]:
     """Gather the rules of all components, unit clauses first."""
     found = parts.distinct()
     rules = [
@@ -180,4 +182,5 @@ def _learned(parts: Parts, steps: Sequence[Step], validated: bool) -> Learned:
     rules.sort(key=lambda rule: not isinstance(rule.formula, Atom))
     held_out = sum(float(part.held_out.sum()) for part in found) if validated else None
     likelihood = sum(part.likelihood for part in found)
-    return Learned(MLN(parts.schema, tuple(rules)), likelihood, held_out, tuple(steps))
+    notes = LSLNotes(likelihood=likelihood, held_out=held_out, steps=tuple(steps))
+    return Fitted(MLN(parts.schema, tuple(rules)), notes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.clauses import Clause
+from mlnlearn.run import check_time
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.parts import Candidate, Part, Parts, Trial
 from mlnlearn.structure.lifted_search.problem import Problem, score_tests
@@ -173,6 +174,7 @@ class Search:
     @contextmanager
     def _timed(self, shape: Shape) -> Iterator[None]:
         """Give a shape up for good if what is done for it takes too long."""
+        check_time()
         started = time.process_time()
         yield
         limit = self.choice.max_candidate_seconds

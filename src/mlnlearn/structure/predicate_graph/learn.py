@@ -17,55 +17,45 @@ screened by the score test before the weights are learned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Annotated
 
-from mlnlearn.data.database import Database
+from mlnlearn.data.load.data import Data
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.run import Course, Fitted
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import identities, loops
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
-from mlnlearn.structure.search.model import Alone
-from mlnlearn.structure.search.progress import Report
-from mlnlearn.structure.search.settings import Search, SearchSettings
+from mlnlearn.structure.search.model import Alone, Model
+from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 _BATCH = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class GSLPResult:
-    """What GSLP returns.
+@dataclass(frozen=True, kw_only=True)
+class GSLPNotes(SearchNotes):
+    """How GSLP went.
 
     Attributes
     ----------
-    mln
-        The network.
-    likelihood
-        Its weighted pseudo-log-likelihood on the training data.
     graph
-        The reduced graph of predicates.
+        The reduced graph of predicates; None where the run ended before it was there.
     candidates
         The candidate clauses, after elimination, in the order in which they were tried.
-    scored
-        How many clauses were measured.
     """
 
-    mln: MLN
-    likelihood: float
-    graph: PredicateGraph
-    candidates: tuple[Measured, ...]
-    scored: int
+    graph: PredicateGraph | None = None
+    candidates: tuple[Measured, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class GSLP(SearchSettings):
+class GSLP(SearchSettings[GSLPNotes]):
     """Learn clauses along a graph of predicates, by pseudo-likelihood (GSLP).
 
     Dinh, Exbrayat & Vrain (2011); limits as in their section 4.1.
@@ -97,18 +87,16 @@ class GSLP(SearchSettings):
         for all, as in the paper.
     max_clauses
         Measure at most so many clauses; None for no limit.
-    jobs
-        Number of processes that measure clauses. Results do not depend on it.
 
     Examples
     --------
+    >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("smokes(person)", "cancer(person)")
     >>> people = [f"P{i}" for i in range(40)]
     >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
     >>> db = Database.from_facts(schema, facts, domains={"person": people})
-    >>> result = GSLP().fit([db])
-    >>> print(result.mln.rules[-1].formula)
+    >>> print(GSLP().fit(db).model.rules[-1].formula)
     !cancer(x1) v smokes(x1)
     """
 
@@ -123,28 +111,11 @@ class GSLP(SearchSettings):
     max_loop: Annotated[int, AtLeast(1)] = 4
     beam: Annotated[int, AtLeast(1)] | None = 50
     max_clauses: Annotated[int, AtLeast(0)] | None = None
-    jobs: Annotated[int, AtLeast(1)] = 1
 
-    def fit(
-        self,
-        databases: Sequence[Database],
-        *,
-        progress: Report | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> GSLPResult:
-        """Learn a network from databases.
-
-        Parameters
-        ----------
-        databases
-            The training data, each database with its own constants.
-        progress
-            Called now and then.
-        checkpoint
-            A file for intermediate results; a run that was killed goes on from there.
-        """
-        with self.started(databases, progress, checkpoint, self.jobs) as search:
-            return _Run(self, search, identities(databases)).result()
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, GSLPNotes]]:
+        """Yield the network with the unit clauses alone, and after every clause that is added."""
+        with self.started(data, course) as search:
+            yield from _Run(self, search, identities(data.databases)).steps()
 
 
 class _Run:
@@ -155,25 +126,36 @@ class _Run:
         self.search = search
         self.identities = identities
         self.model = search.workers.scorer.start()
+        self.graph: PredicateGraph | None = None
+        self.candidates: list[Measured] = []
 
-    def result(self) -> GSLPResult:
+    def steps(self) -> Iterator[Fitted[MLN, GSLPNotes]]:
         """Run algorithm 1."""
-        settings = self.settings
+        settings, search = self.settings, self.search
+        yield self.fitted(self.model)
         whole = self.whole_graph()
-        graph = self.reduced_graph(whole)
+        self.graph = self.reduced_graph(whole)
         limits = Limits(
             settings.max_literals, settings.max_same, settings.close_cycles, settings.beam
         )
         longest = min(settings.max_loop, settings.max_literals)
         listed = loops(whole.without(self.identities), longest, settings.max_same)
-        candidates = self.eliminated(grow(graph, listed, self.measure, limits))
-        clauses = [candidate.clause for candidate in candidates]
-        journal, background = self.search.journal, self.search.background
-        note, deadline = self.search.note, self.search.deadline
-        model = add_in_turn(self.model, clauses, self.search.accept, journal, note, deadline)
-        model = prune(model, len(background.soft), settings.min_weight, settings.min_gain, journal)
-        mln = background.network(model)
-        return GSLPResult(mln, model.likelihood, graph, tuple(candidates), self.search.scored)
+        self.candidates = self.eliminated(grow(self.graph, listed, self.measure, limits))
+        clauses = [candidate.clause for candidate in self.candidates]
+        journal, first, added = search.journal, len(search.background.soft), self.model
+        for added in add_in_turn(self.model, clauses, search.accept, journal, search.course):
+            yield self.fitted(added)
+        yield self.fitted(prune(added, first, settings.min_weight, settings.min_gain, journal))
+
+    def fitted(self, model: Model) -> Fitted[MLN, GSLPNotes]:
+        """Return a network with what is known of the search."""
+        notes = GSLPNotes(
+            likelihood=model.likelihood,
+            scored=self.search.scored,
+            graph=self.graph,
+            candidates=tuple(self.candidates),
+        )
+        return Fitted(self.search.background.network(model), notes)
 
     def whole_graph(self) -> PredicateGraph:
         """Build the graph, without the edges that have few true instances (lines 3 and 4)."""
@@ -196,7 +178,8 @@ class _Run:
             batch = clauses[start : start + _BATCH]
             if self.settings.max_clauses is not None:
                 batch = batch[: max(self.settings.max_clauses - self.search.scored, 0)]
-            if self.search.deadline.passed or not batch:
+            self.search.course.check()
+            if not batch:
                 break
             for clause, alone in zip(batch, self.scores(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):
@@ -209,7 +192,7 @@ class _Run:
                         None if unseen is None else unseen - cost,
                     )
             self.search.scored += len(batch)
-            self.search.note(stage, start + len(batch), len(clauses), self.model.likelihood)
+            self.search.course.tell(stage, start + len(batch), len(clauses))
         return found
 
     def accepted(self, clause: Clause, alone: Alone) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.run import check_time
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.paths import Pairs
 from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
@@ -162,6 +163,7 @@ def _links(graph: PredicateGraph, predicates: Sequence[Predicate]) -> Links:
 
 def _search(walk: _Walk, links: Links, longest: int, max_same: int) -> Iterator[ClauseKey]:
     """Yield the loops that begin with a walk, unsigned."""
+    check_time()
     if len(walk.literals) > 2:
         yield from (key for key in walk.closed(links) if len(key) == len(walk.literals))
     if len(walk.literals) < longest:
@@ -174,6 +176,7 @@ def _search(walk: _Walk, links: Links, longest: int, max_same: int) -> Iterator[
 
 def _signed(key: ClauseKey) -> Iterator[ClauseKey]:
     """Yield a loop with all literals negated, then with each of them positive."""
+    check_time()
     negated = [(2 * literal[0] + 1, *literal[1:]) for literal in key]
     yield canonical_key(negated)
     for place, literal in enumerate(negated):

@@ -9,6 +9,7 @@ import numpy as np
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
+from mlnlearn.run import check_time
 from mlnlearn.structure.search.alone import fit_alone, fit_held_out
 from mlnlearn.structure.search.model import Alone, Background, Floats, unit_clauses
 from mlnlearn.structure.search.patterns import encoded
@@ -54,6 +55,7 @@ class ClauseScorer:
         Atoms whose arguments differ and those that repeat one have a unit weight each. (With unit
         clauses for both, the prior would tie the two a little.)
         """
+        check_time()
         names = tuple(dict.fromkeys(literal.predicate for literal in encoded(clause)))
         if any(self.counts.exclusive(name) for name in names):
             return self._beside_units(clause, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,9 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.run import Course
 from mlnlearn.structure.search.model import Model
-from mlnlearn.structure.search.progress import Deadline
 from mlnlearn.structure.search.ties import exceeds, ranked
-
-Note = Callable[[str, int, int, float], None]
 
 # a clause that promises less than this share of what it must gain is not tried
 _PROMISING = 0.1
@@ -70,13 +68,8 @@ class Acceptance:
 
 
 def add_in_turn(
-    model: Model,
-    clauses: Sequence[Clause],
-    accept: Acceptance,
-    journal: Journal,
-    note: Note,
-    deadline: Deadline,
-) -> Model:
+    model: Model, clauses: Sequence[Clause], accept: Acceptance, journal: Journal, course: Course
+) -> Iterator[Model]:
     """Add each clause that improves the likelihood by more than the penalty on its length.
 
     Parameters
@@ -89,16 +82,18 @@ def add_in_turn(
         What a clause must do.
     journal
         Where decisions are written down, and read again.
-    note
-        Called with stage, number of clauses tried, number of all clauses, and likelihood.
-    deadline
-        When to stop.
+    course
+        Its time, and who is told of progress.
+
+    Yields
+    ------
+    Model
+        The network, larger by a clause each time.
     """
     for number, clause in enumerate(clauses, start=1):
+        course.check()
         key = f"add {number} {clause}"
         if key not in journal:
-            if deadline.passed:
-                break
             longer = _improved(model, clause, accept.penalty * len(clause))
             if longer is not None and not accept.generalises(model, longer):
                 longer = None
@@ -106,8 +101,8 @@ def add_in_turn(
         weights = journal.get(key)
         if weights is not None:
             model = model.extended(clause, np.array(weights))
-        note("adding clauses", number, len(clauses), model.likelihood)
-    return model
+            yield model
+        course.tell("adding clauses", number, len(clauses))
 
 
 def _improved(model: Model, clause: Clause, threshold: float) -> Model | None:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from typing import Annotated
 
-from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data
 from mlnlearn.journal import Journal
 from mlnlearn.model.mln import MLN
-from mlnlearn.settings import Above, AtLeast, Settings
+from mlnlearn.run import Course, Notes, OwnNotes
+from mlnlearn.settings import Above, AtLeast
+from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.progress import Deadline, Progress, Report
 from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchSettings(Settings):
+class SearchSettings(Learner[MLN, OwnNotes]):
     """Settings of a search by weighted pseudo-likelihood.
 
     Parameters
@@ -40,15 +40,6 @@ class SearchSettings(Settings):
         Standard deviation of the Gaussian prior on weights.
     initial
         A network to start from: its formulas stay, its weights are learned anew unless locked.
-    max_seconds
-        Stop looking for clauses after so long; None for no limit. What is found then depends on the
-        machine.
-
-    Examples
-    --------
-    >>> SearchSettings(sigma=0.0)
-    Traceback (most recent call last):
-    mlnlearn.errors.InputError: SearchSettings: sigma is 0.0, and must be a number, above 0
     """
 
     min_gain: Annotated[float, AtLeast(0)] = 0.001
@@ -56,23 +47,33 @@ class SearchSettings(Settings):
     joint: bool | None = None
     sigma: Annotated[float, Above(0)] = 100.0
     initial: MLN | None = None
-    max_seconds: Annotated[float, AtLeast(0)] | None = None
 
     @contextmanager
-    def started(
-        self,
-        databases: Sequence[Database],
-        progress: Report | None,
-        checkpoint: str | PathLike[str] | None,
-        jobs: int = 1,
-    ) -> Iterator[Search]:
-        """Provide what a run needs; `jobs` processes score clauses."""
+    def started(self, data: Data, course: Course) -> Iterator[Search]:
+        """Provide what a run needs."""
+        databases, run = data.databases, course.run
         background = Background.of(databases, self.initial)
         joint = is_joint(self.joint, databases)
         accept = Acceptance(self.min_gain, self.held_out, joint)
-        journal = journal_of(checkpoint, self, databases)
-        with workers(databases, background, self.sigma, jobs) as found:
-            yield Search(background, accept, found, journal, Deadline(self.max_seconds), progress)
+        journal = journal_of(run.checkpoint, self, databases)
+        with workers(databases, background, self.sigma, run.workers) as found:
+            yield Search(background, accept, found, journal, course)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchNotes(Notes):
+    """How a search went.
+
+    Attributes
+    ----------
+    likelihood
+        Weighted pseudo-log-likelihood of the network on the training data.
+    scored
+        How many times a clause was scored.
+    """
+
+    likelihood: float
+    scored: int
 
 
 @dataclass
@@ -89,10 +90,8 @@ class Search:
         Score clauses.
     journal
         Where results are written down, and read again.
-    deadline
-        When to stop.
-    report
-        Who is told of progress, if anybody.
+    course
+        Its time, and who is told of progress.
     scored
         How many clauses were scored so far.
     """
@@ -101,11 +100,5 @@ class Search:
     accept: Acceptance
     workers: Workers
     journal: Journal
-    deadline: Deadline
-    report: Report | None
+    course: Course
     scored: int = 0
-
-    def note(self, stage: str, done: int, total: int, likelihood: float) -> None:
-        """Report progress."""
-        if self.report is not None:
-            self.report(Progress(stage, done, total, self.scored, likelihood))

@@ -17,6 +17,7 @@ from mlnlearn.model.boosted.hidden.network import GroundNetwork, Kept
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules
 from mlnlearn.montecarlo.diagnostics import split_r_hat
+from mlnlearn.run import check_time
 
 _CHAINS = 2
 _STREAM = 0x5E3  # keeps these draws apart from those of boosting
@@ -125,6 +126,7 @@ def sampled_worlds(
         sampler.scatter()
         sampler.run(burn_in)
         for _ in range(wanted):
+            check_time()
             means.append(sampler.run(thin))
             truth.append(sampler.truth)
             chance.append(sampler.conditionals())

@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from os import PathLike
 from typing import Annotated, Literal, TypeAlias
 
-from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
-from mlnlearn.settings import AtLeast, Settings
-from mlnlearn.structure.boosting.fit import Progress
+from mlnlearn.run import Course, Fitted
+from mlnlearn.settings import AtLeast
 from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
 from mlnlearn.structure.boosting.prior import prior_clauses
+from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.structural_em.expectation import Worlds, best_world, sampled_worlds
 from mlnlearn.structure.structural_em.maximisation import maximised
-from mlnlearn.structure.structural_em.notes import Learned, Note
+from mlnlearn.structure.structural_em.notes import EMNotes, Note
 from mlnlearn.structure.structural_em.potentials import StackedPotentials
 
 Mode: TypeAlias = Literal["soft", "hard", "closed"]
@@ -31,7 +31,7 @@ Mode: TypeAlias = Literal["soft", "hard", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructuralEM(Settings):
+class StructuralEM(Learner[BoostedModel, EMNotes]):
     """Learn a boosted model from databases with unknown atoms (SEM and H-SEM).
 
     Every iteration fills in the unknown atoms under the current model (E-step), then adds a few
@@ -44,6 +44,9 @@ class StructuralEM(Settings):
         The boosted learner, with its targets and all of its settings but steps and seed. Where
         unknown atoms of one predicate depend on each other, as whether friends smoke, let that
         predicate be `recursive`.
+    initial
+        The model to start from; by default every atom of a predicate is as probable as its share of
+        true atoms among the known ones.
     mode
         ``"soft"`` (SEM): several sampled worlds. ``"hard"`` (H-SEM): one most probable world.
         ``"closed"``: no EM; every unknown atom is taken as false.
@@ -66,14 +69,15 @@ class StructuralEM(Settings):
     >>> from mlnlearn.data.synthetic import hide, smokers
     >>> db = hide(smokers(60, rng=1).databases[0], "smokes", 0.4, rng=2)
     >>> base = BoostedMLN(target="cancer", max_leaves=2, recursive=("smokes",))
-    >>> learned = StructuralEM(base=base, iterations=3).learn(db)
+    >>> learned = StructuralEM(base=base, iterations=3).fit(db)
     >>> [rules.predicate.name for rules in learned.model.targets], learned.model.steps
     (['cancer', 'smokes'], 6)
-    >>> learned.notes[-1].after > learned.notes[0].before
+    >>> learned.notes.iterations[-1].after > learned.notes.iterations[0].before
     True
     """
 
     base: BoostedMLN | BoostedRDN
+    initial: BoostedModel | None = None
     mode: Mode = "soft"
     iterations: Annotated[int, AtLeast(0)] = 10
     trees_per_step: Annotated[int, AtLeast(1)] = 2
@@ -82,73 +86,48 @@ class StructuralEM(Settings):
     thin: Annotated[int, AtLeast(1)] = 5
     seed: Annotated[int, AtLeast(0)] = 0
 
-    def fit(
-        self,
-        databases: Database | Sequence[Database],
-        *,
-        initial: BoostedModel | None = None,
-        progress: Progress | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> BoostedModel:
-        """Learn from databases; see `learn`, which also tells how it went."""
-        learned = self.learn(databases, initial=initial, progress=progress, checkpoint=checkpoint)
-        return learned.model
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[BoostedModel, EMNotes]]:
+        """Yield the model after every iteration.
 
-    def learn(
-        self,
-        databases: Database | Sequence[Database],
-        *,
-        initial: BoostedModel | None = None,
-        progress: Progress | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> Learned:
-        """Learn from databases.
-
-        Parameters
-        ----------
-        databases
-            One or more. Atoms listed as unknown, and unlisted ones of open predicates, are hidden.
-        initial
-            The model to start from; by default every atom of a predicate is as probable as its
-            share of true atoms among the known ones.
-        progress
-            Called after every iteration with the number of iterations done and wanted.
-        checkpoint
-            A file to which every iteration is written; where it exists, the run goes on from
-            there, and ends with the same model as a run in one go.
+        Atoms listed as unknown, and unlisted ones of open predicates, are hidden.
         """
-        given = [databases] if isinstance(databases, Database) else list(databases)
-        world = Objects(given)
+        given = data.databases
         if self.mode == "closed":
-            return self._closed(given, initial, progress, checkpoint)
+            yield from self._closed(data, course)
+            return
         names = unknown_predicates(given)
         targets = tuple(dict.fromkeys([*self.base.targets, *names]))
         base = replace(self.base, target=targets, seed=self.seed)
         hidden = HiddenAtoms.of(given, names)
         languages = base.languages(hidden.known)
-        rules = _initial(base, given, initial)
+        rules = _initial(base, given, self.initial)
         potentials = None
         if isinstance(base, BoostedMLN):
             potentials = StackedPotentials(hidden, [target.predicate for target in rules])
-        journal = journal_of(checkpoint, self, given, {"first rules": [repr(rules)]})
+        path, schema = course.run.checkpoint, given[0].schema
+        journal = journal_of(path, self, given, {"first rules": [repr(rules)]})
         notes: list[Note] = []
         kept: Kept = {}
-        for iteration in range(self.iterations):
+        for iteration in range(self.iterations + 1):
+            model = BoostedModel(schema, isinstance(base, BoostedRDN), tuple(rules))
+            yield Fitted(model, EMNotes(iterations=tuple(notes)))
+            if iteration == self.iterations:
+                return
+            course.check()
             key = f"iteration {iteration + 1}"
-            if key in journal:
-                found, note = journal.get(key)
-                rules = tuple(rules_from_plain(target, world.schema) for target in found)
-                notes.append(Note(**note))
-                continue
-            worlds = self._worlds(rules, hidden, iteration, kept)
-            steps = list(zip(*(target.steps for target in rules), strict=True))
-            rules, note = maximised(base, languages, worlds, potentials, steps, self.trees_per_step)
+            if key not in journal:
+                worlds = self._worlds(rules, hidden, iteration, kept)
+                steps = list(zip(*(target.steps for target in rules), strict=True))
+                rules, note = maximised(
+                    base, languages, worlds, potentials, steps, self.trees_per_step
+                )
+                journal.record(key, [[*map(rules_to_plain, rules)], asdict(note)])
+            else:
+                found, plain = journal.get(key)
+                rules = tuple(rules_from_plain(target, schema) for target in found)
+                note = Note(**plain)
             notes.append(note)
-            journal.record(key, [[*map(rules_to_plain, rules)], asdict(note)])
-            if progress is not None:
-                progress(iteration + 1, self.iterations)
-        model = BoostedModel(world.schema, isinstance(base, BoostedRDN), tuple(rules))
-        return Learned(model, tuple(notes))
+            course.tell("iterations", iteration + 1, self.iterations)
 
     def _worlds(
         self, rules: Sequence[TargetRules], hidden: HiddenAtoms, iteration: int, kept: Kept
@@ -161,25 +140,19 @@ class StructuralEM(Settings):
             rules, existential, hidden, self.worlds, self.burn_in, self.thin, seed, kept
         )
 
-    def _closed(
-        self,
-        databases: Sequence[Database],
-        initial: BoostedModel | None,
-        progress: Progress | None,
-        checkpoint: str | PathLike[str] | None,
-    ) -> Learned:
-        if initial is not None:
-            raise InputError("mode 'closed' takes no initial model", hint="leave it out")
+    def _closed(self, data: Data, course: Course) -> Iterator[Fitted[BoostedModel, EMNotes]]:
         steps = self.iterations * self.trees_per_step
         plain = replace(self.base, steps=steps, seed=self.seed)
-        filled = [database.closed() for database in databases]
-        model = plain.fit(filled, progress=progress, checkpoint=checkpoint)
-        return Learned(model, ())
+        filled = tuple(database.closed() for database in data.databases)
+        for fitted in plain.learn(Data(filled, data.mapping), course):
+            yield Fitted(fitted.model, EMNotes())
 
     def conflicts(self) -> Iterator[str]:
         """Say which settings do not go together."""
         if self.base.held_out_share:
             yield "base keeps examples aside, and must not (held_out_share=0)"
+        if self.mode == "closed" and self.initial is not None:
+            yield "initial is a model, and mode 'closed' starts from none"
 
 
 def _initial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.run import Notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,14 @@ class Note:
     saved: float
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """A model and how it was learned.
+@dataclass(frozen=True, kw_only=True)
+class EMNotes(Notes):
+    """How structural EM went.
 
     Attributes
     ----------
-    model
-        Rules for the targets and for all predicates with unknown atoms.
-    notes
-        One an iteration.
+    iterations
+        A note on each.
     """
 
-    model: BoostedModel
-    notes: tuple[Note, ...]
+    iterations: tuple[Note, ...] = ()

@@ -1,0 +1,143 @@
+"""One contract for all learners: data in any form, interrupted and resumed, out of time."""
+
+import numpy as np
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.write import write_db
+from mlnlearn.registry import LEARNERS
+
+BOOSTED = {"target": "ill", "steps": 3, "max_leaves": 3}
+EM = {"base": ml.BoostedMLN(**BOOSTED), "iterations": 3, "worlds": 2, "burn_in": 2}
+SETTINGS = {
+    "mln-bt": BOOSTED,
+    "mln-bc": BOOSTED,
+    "rdn-b": BOOSTED,
+    "sem": EM,
+    "h-sem": EM,
+    "gslp": {"max_literals": 2, "min_gain": 1e-4, "joint": False},
+    "msl": {"max_literals": 2, "min_gain": 1e-4},
+    "lsl": {"max_literals": 2, "max_variables": 2, "min_gain": 0.01, "risk": 0.0, "refitted": 4},
+    "laj-dt": {},
+    "mbn": {},
+}
+NAMES = sorted(LEARNERS)
+
+
+def learner(name):
+    entry = LEARNERS[name]
+    return entry.load()(**SETTINGS[name], **entry.fixed)
+
+
+def tables(seed, size=30):
+    """People who are old or not, ill or not, and friends of those of their age."""
+    rng = np.random.default_rng(seed)
+    old = rng.random(size) < 0.5
+    ill = rng.random(size) < np.where(old, 0.8, 0.2)
+    names = [f"P{number:02}" for number in range(size)]
+    people = {
+        "id": Column.of(names),
+        "old": Column.of(["true" if one else "false" for one in old]),
+        "ill": Column.of(["true" if one else "false" for one in ill]),
+    }
+    pairs = [(a, b) for a in range(size) for b in range(size) if a != b and old[a] == old[b]]
+    friends = {
+        "one": Column.of([names[a] for a, _ in pairs[::3]]),
+        "two": Column.of([names[b] for _, b in pairs[::3]]),
+    }
+    keys = (ForeignKey(("one",), "person"), ForeignKey(("two",), "person"))
+    return [Table("person", people, ("id",)), Table("friend", friends, ("one", "two"), keys)]
+
+
+FLAGS = 'person.columns = { old = { as = "flag" }, ill = { as = "flag" } }'
+LOADED = ml.build_database(tables(1), FLAGS)
+OTHER = ml.build_database(tables(2), FLAGS)
+
+
+def text(model):
+    """What a model says, to compare it."""
+    network = model.mln() if isinstance(model, ml.JoinBayesModel) else model
+    return str(network) if isinstance(network, ml.MLN) else str(network.rules())
+
+
+def test_every_learner_of_the_registry_is_here():
+    assert set(SETTINGS) == set(LEARNERS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_in_any_form(name, tmp_path):
+    write_db(LOADED.database, tmp_path / "people.db")
+    (tmp_path / "schema.mln").write_text(f"{LOADED.database.schema}\n")
+    fitted = learner(name).fit(LOADED)
+    expected = text(fitted.model)
+    assert not fitted.notes.stopped
+    assert f"Fitted({type(fitted.model).__name__} in" in repr(fitted)
+    for data in (LOADED.database, [LOADED.database], tmp_path / "people.db"):
+        assert text(learner(name).fit(data).model) == expected
+    assert text(learner(name).fit([LOADED, OTHER]).model) != expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_interrupted_and_resumed(name, tmp_path):
+    told = []
+    expected = text(learner(name).fit(LOADED, ml.Run(progress=told.append)).model)
+    assert told
+    assert all(isinstance(at, ml.Progress) for at in told)
+    for place in {1, (len(told) + 1) // 2}:
+        path, left = tmp_path / f"{place}.jsonl", [place]
+
+        def stop(at, left=left):
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            learner(name).fit(LOADED, ml.Run(progress=stop, checkpoint=path))
+        resumed = learner(name).fit(LOADED, ml.Run(checkpoint=path))
+        assert text(resumed.model) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_out_of_time(name, tmp_path):
+    """With a clock that goes on by a second whenever it is asked, a run ends when it should."""
+    asked = [0]
+
+    def clock():
+        asked[0] += 1
+        return float(asked[0])
+
+    whole = learner(name).fit(LOADED, ml.Run(max_seconds=1e9, clock=clock))
+    assert not whole.notes.stopped
+    total, models = asked[0], set()
+    assert total > 5
+    for share in (0.2, 0.5, 0.9):
+        asked[0] = 0
+        limit = int(share * total)
+        path = tmp_path / f"{limit}.jsonl"
+        run = ml.Run(max_seconds=limit, clock=clock, checkpoint=path)
+        if name in ("laj-dt", "mbn"):  # whose model is there at the end, and not before
+            with pytest.raises(ml.OutOfTimeError, match="there is no model yet"):
+                learner(name).fit(LOADED, run)
+        else:
+            fitted = learner(name).fit(LOADED, run)
+            assert f"the {limit} seconds" in fitted.notes.stopped
+            models.add(text(fitted.model))
+        assert asked[0] <= limit + 3
+        # what was done is kept: more time, and the run goes on to its end
+        assert text(learner(name).fit(LOADED, ml.Run(checkpoint=path)).model) == text(whole.model)
+    assert len(models) > 1 or name in ("laj-dt", "mbn")
+
+
+def test_tables_as_they_are():
+    assert ml.as_data(tables(1)).mapping == ml.build_database(tables(1)).mapping
+
+
+def test_databases_of_other_predicates_are_refused():
+    other = ml.Database.from_facts(ml.Schema.of("ill(person)"), {"ill": [("Anna",)]})
+    with pytest.raises(ml.InputError, match="does not declare the same predicates"):
+        learner("gslp").fit([LOADED.database, other])
+    for nothing in ([], 5, "no/such/file.db"):
+        with pytest.raises(ml.InputError, match=r"no data in|no such file"):
+            learner("gslp").fit(nothing)
