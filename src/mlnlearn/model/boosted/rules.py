@@ -163,6 +163,7 @@ def nodes(tree: Tree) -> list[tuple[Body, Node]]:
 
     Examples
     --------
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = Pattern(Predicate("rain", ()), ())
     >>> [len(body) for body, _ in nodes(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
     [0, 1, 0]
@@ -175,6 +176,7 @@ def tests(step: Step) -> Iterator[tuple[Body, Body]]:
 
     Examples
     --------
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = Pattern(Predicate("rain", ()), ())
     >>> [len(test) for _, test in tests(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
     [1]
