@@ -114,6 +114,22 @@ def group_sums(
     return [np.asarray(column, np.int32)[first] for column in columns], sums
 
 
+def distinct_rows(
+    columns: Sequence[AnyInts], sizes: Sequence[int]
+) -> tuple[Codes, tuple[Codes, ...]]:
+    """Return, for each row, the number of its combination of values, and all combinations.
+
+    Examples
+    --------
+    >>> numbers, combinations = distinct_rows([np.array([1, 0, 1]), np.array([2, 2, 2])], [2, 3])
+    >>> numbers.tolist(), [column.tolist() for column in combinations]
+    ([1, 0, 1], [[0, 1], [2, 2]])
+    """
+    distinct, _ = group_sums(columns, sizes, np.ones(len(columns[0]), np.int64))
+    rows, known = common_keys(columns, distinct, sizes)
+    return np.searchsorted(known, rows).astype(np.int32), tuple(distinct)
+
+
 @njit(cache=True)
 def _run_sums(ordered, order, counts):  # type: ignore[no-untyped-def]
     """Add up counts of equal keys: the first row of each, its sum, and whether all fit 64 bits."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
+from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, times
+from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.run import check_time
@@ -25,6 +27,9 @@ from mlnlearn.structure.join_bayes.layout import Relationship
 
 _POPULATION = "population"
 _REMEMBERED_ROWS = 20_000_000
+_ROOM = Room(2 << 30, "a count over several tables")
+
+_Table: TypeAlias = SparseTable[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +62,11 @@ class Counts:
 
     def project(self, nodes: Sequence[Node]) -> Counts:
         """Return the counts of fewer nodes, or of the same in another order."""
-        chosen = [self.columns[self.nodes.index(node)] for node in nodes]
-        if not chosen:
-            total = np.array([self.counts.sum()], np.int64)
-            return Counts((), (), total, completions=self.completions)
-        columns, counts = group_sums(chosen, [node.size for node in nodes], self.counts)
-        return Counts(tuple(nodes), tuple(columns), counts, completions=self.completions)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Named columns and a count a row."""
-
-    columns: dict[str, Codes]
-    counts: Ints
+        chosen = {node: self.columns[self.nodes.index(node)] for node in nodes}
+        sizes = {node: node.size for node in nodes}
+        found = sum_out(SparseTable(chosen, self.counts), sizes, sizes)
+        columns = tuple(found.columns.values())
+        return Counts(tuple(nodes), columns, found.counts, completions=self.completions)
 
 
 class FamilyCounter:
@@ -198,11 +194,8 @@ class FamilyCounter:
         found = self._profiles.get(attributes)
         if found is None:
             columns = [self.data.values[node.predicate.name] for node in attributes]
-            sizes = [node.size + 1 for node in attributes]
-            distinct, _ = group_sums(columns, sizes, np.ones(len(columns[0]), np.int64))
-            rows, names = common_keys(columns, distinct, sizes)
-            found = np.searchsorted(names, rows).astype(np.int32), tuple(distinct)
-            self._make_room(len(rows) + len(names) * len(columns))
+            found = distinct_rows(columns, [node.size + 1 for node in attributes])
+            self._make_room(len(found[0]) + len(found[1][0]) * len(columns))
             self._profiles[attributes] = found
         return found
 
@@ -253,12 +246,11 @@ class _Job:
                 if near is None:
                     break
                 waiting = [table for table in waiting if table is not near]
-                near = self._forget(near, [joined, *waiting])
-                joined = self._forget(self._join(joined, near), waiting)
+                joined = self._join(joined, self._forget(near, [joined, *waiting]), waiting)
             tables.append(joined)
         whole = tables[0] if tables else self._nothing()
         for table in tables[1:]:
-            whole = self._join(whole, table)
+            whole = self._join(whole, table, [])
         return whole
 
     def _links(self, relationship: Relationship) -> _Table:
@@ -276,21 +268,32 @@ class _Job:
         columns[_POPULATION] = owner[entities[0]]
         if not alike.all():
             columns = {name: column[alike] for name, column in columns.items()}
-        return _Table(columns, np.ones(int(alike.sum()), np.int64))
+        return SparseTable(columns, np.ones(int(alike.sum()), np.int64))
 
     def _alone(self, variable: Variable) -> _Table:
         owner = self.data.owner[self.kinds[variable]]
         entities = np.arange(len(owner), dtype=np.int32)
         columns = {_entity(variable): entities, _POPULATION: owner}
-        return self._forget(_Table(columns, np.ones(len(owner), np.int64)), [])
+        return self._forget(SparseTable(columns, np.ones(len(owner), np.int64)), [])
 
     def _nothing(self) -> _Table:
         every = np.arange(self.data.populations, dtype=np.int32)
-        return _Table({_POPULATION: every}, np.ones(len(every), np.int64))
+        return SparseTable({_POPULATION: every}, np.ones(len(every), np.int64))
 
     def _forget(self, table: _Table, others: Sequence[_Table]) -> _Table:
         """Replace entities that no other table asks for by their profiles, and sum."""
-        columns, changed = dict(table.columns), False
+        table, keep = self._profiled(table, others)
+        return table if len(keep) == len(table.columns) else sum_out(table, keep, self.sizes)
+
+    def _join(self, left: _Table, right: _Table, others: Sequence[_Table]) -> _Table:
+        """Join two tables, and forget what no other one asks for."""
+        left, first = self._profiled(left, others)
+        right, second = self._profiled(right, others)
+        return join(left, right, first | second, self.sizes, _ROOM)
+
+    def _profiled(self, table: _Table, others: Sequence[_Table]) -> tuple[_Table, set[str]]:
+        """Add the profiles of entities that no other table asks for; name the columns to keep."""
+        columns, keep = dict(table.columns), set(table.columns)
         for variable in self.variables:
             name = _entity(variable)
             if name not in columns or any(name in other.columns for other in others):
@@ -298,32 +301,10 @@ class _Job:
             if self.described[variable] and _profile(variable) not in columns:
                 profile, _ = self.counter.profiles(self.described[variable])
                 columns[_profile(variable)] = profile[columns[name]]
+                keep.add(_profile(variable))
             if variable not in self.keep:
-                del columns[name]
-                changed = True
-        if not changed:
-            return _Table(columns, table.counts)
-        return self._grouped(columns, table.counts)
-
-    def _grouped(self, columns: dict[str, Codes], counts: Ints) -> _Table:
-        sizes = [self.sizes[name] for name in columns]
-        found, sums = group_sums(list(columns.values()), sizes, counts)
-        return _Table(dict(zip(columns, found, strict=True)), sums)
-
-    def _join(self, left: _Table, right: _Table) -> _Table:
-        shared = [name for name in left.columns if name in right.columns]
-        first, second = common_keys(
-            [left.columns[name] for name in shared],
-            [right.columns[name] for name in shared],
-            [self.sizes[name] for name in shared],
-        )
-        index = Index(second)
-        starts, lengths = index.ranges(first)
-        mine = np.repeat(np.arange(len(first)), lengths)
-        theirs = index.rows(starts, lengths)
-        columns = {name: column[mine] for name, column in left.columns.items()}
-        columns |= {n: c[theirs] for n, c in right.columns.items() if n not in columns}
-        return _Table(columns, times(left.counts[mine], right.counts[theirs]))
+                keep.remove(name)
+        return SparseTable(columns, table.counts), keep
 
     def decided(self, table: _Table, true: set[str], sign: int) -> _Table:
         """Give the links their values: those outside `true` count as false, with this sign."""
@@ -341,17 +322,14 @@ class _Job:
             else:
                 columns[str(node)] = table.columns[str(node)]
         counts = times(table.counts, self.spread[table.columns[_POPULATION]])
-        return _Table(columns, sign * counts)
+        return SparseTable(columns, sign * counts)
 
     def merge(self, parts: Sequence[_Table], *, unknown: bool) -> Counts:
         """Add up the signed parts, spell the profiles out, and drop unknown values if told so."""
         names = list(parts[0].columns)
+        columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
         counts = np.concatenate([part.counts for part in parts])
-        if names:
-            columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
-            merged = self._grouped(columns, counts)
-        else:
-            merged = _Table({}, np.array([counts.sum()], np.int64))
+        merged = sum_out(SparseTable(columns, counts), names, self.sizes)
         codes = dict(merged.columns)
         for variable, described in self.described.items():
             if described:

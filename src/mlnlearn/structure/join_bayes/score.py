@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from scipy.special import gammaln
 
-from mlnlearn.counting.arrays import group_sums
 from mlnlearn.structure.join_bayes.counts import Counts
 
 
@@ -20,6 +18,7 @@ def bdeu(family: Counts, sample_size: float = 10.0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mlnlearn.logic.atoms import Predicate
     >>> from mlnlearn.model.bayesnet_nodes import Node
     >>> coin = Node(Predicate("coin"), (), ("F", "T"))
@@ -32,10 +31,5 @@ def bdeu(family: Counts, sample_size: float = 10.0) -> float:
     a_row = sample_size / configurations
     a_cell = a_row / child.size
     score = float((gammaln(family.mean + a_cell) - gammaln(a_cell)).sum())
-    if parents:
-        sizes = [node.size for node in parents]
-        _, rows = group_sums(family.columns[1:], sizes, family.counts)
-    else:
-        rows = np.array([family.counts.sum()], np.int64)
-    rows_mean = rows / family.completions
-    return score - float((gammaln(rows_mean + a_row) - gammaln(a_row)).sum())
+    rows = family.project(parents).mean
+    return score - float((gammaln(rows + a_row) - gammaln(a_row)).sum())
