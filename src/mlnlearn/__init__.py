@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.predicate_graph.learn import GSLP
+    from mlnlearn.structure.saved import load_model
     from mlnlearn.structure.structural_em.learner import StructuralEM
     from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
     from mlnlearn.syntax.writer import write_mln
@@ -145,6 +146,7 @@ _HOMES = {
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.registry": (
         "LEARNERS",
         "METHODS",
@@ -163,7 +165,6 @@ _HOMES = {
         "Between",
         "Settings",
     ),
-    "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.structure.beam.learn": ("MSL",),
     "mlnlearn.structure.boosting.learners": (
         "BoostedMLN",
@@ -178,6 +179,7 @@ _HOMES = {
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
+    "mlnlearn.structure.saved": ("load_model",),
     "mlnlearn.structure.structural_em.learner": ("StructuralEM",),
     "mlnlearn.syntax.mln": (
         "parse_formula",
@@ -260,6 +262,7 @@ __all__ = [
     "learn_likelihood",
     "learn_pseudolikelihood",
     "lifted_query",
+    "load_model",
     "log_likelihood",
     "log_partition",
     "parse_db",

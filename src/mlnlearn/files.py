@@ -6,6 +6,7 @@ Whatever the operating system refuses becomes an `InputError` with the path and 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import math
 import os
@@ -132,6 +133,17 @@ def _unpacked(data: bytes, path: AnyPath) -> bytes:
             hint="unpack it yourself, if it is what it should be",
         )
     return found
+
+
+def content_hash(text: str) -> str:
+    r"""Return what tells a text from any other, however its lines end.
+
+    Examples
+    --------
+    >>> content_hash("a\nb") == content_hash("a\r\nb"), len(content_hash(""))
+    (True, 64)
+    """
+    return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()
 
 
 def write_files(texts: Mapping[PathT, str]) -> None:

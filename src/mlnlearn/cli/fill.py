@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlnlearn.cli.options import read_saved
+import mlnlearn as ml
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import read_source
 from mlnlearn.errors import InputError, Location
@@ -57,10 +57,8 @@ def fill(
 
 
 def _read(path: Path) -> JoinBayesModel:
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
-
-    found = read_saved(path)
-    if isinstance(found, JoinBayesModel):
+    found = ml.load_model(path)
+    if isinstance(found, ml.JoinBayesModel):
         return found
     raise InputError(
         "a model for --tables is one that laj-dt or mbn learned",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import mlnlearn as ml
 from mlnlearn.errors import InputError, Location
-from mlnlearn.files import open_input, read_text
 from mlnlearn.registry import LEARNERS
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 LEARNER_NAMES = ", ".join(LEARNERS)
 
@@ -132,38 +128,8 @@ def one_database(paths: list[Path]) -> Path:
 
 def read_model(path: Path) -> MLN | BoostedModel:
     """Read a model that other commands can ask: of a Bayes net, its rules."""
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
-
-    found = read_saved(path)
-    return found.mln() if isinstance(found, JoinBayesModel) else found
-
-
-def read_saved(path: Path) -> MLN | BoostedModel | JoinBayesModel:
-    """Read a model, whichever it is by what is in the file.
-
-    A boosted model or a Bayes net is saved as rules to read with JSON beside them; either file may
-    be named. Rules that were changed since are taken as the network that they are; JSON that cannot
-    be read is an error, since the rules alone may say less than the model.
-    """
-    from mlnlearn.model.boosted.files import FORMAT as BOOSTED  # noqa: PLC0415 - loads the models
-    from mlnlearn.model.boosted.model import BoostedModel  # noqa: PLC0415
-    from mlnlearn.structure.join_bayes.model import FORMAT as NET  # noqa: PLC0415
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel  # noqa: PLC0415
-
-    if not path.name:
-        raise InputError("--model: the name is empty")
-    plain, file = _json(path) if _looks_like_json(path) else None, path
-    if plain is None:
-        file = path.with_suffix(".json")
-        plain = _json(file) if file.exists() else None
-        if plain is None or plain.get("format") not in (BOOSTED, NET):
-            return ml.MLN.read(path)
-    found = (
-        BoostedModel.from_plain(plain, str(file))
-        if plain.get("format") == BOOSTED
-        else JoinBayesModel.load(file)
-    )
-    return found if file == path or _is_text_of(found, path) else ml.MLN.read(path)
+    found = ml.load_model(path)
+    return found.mln() if isinstance(found, ml.JoinBayesModel) else found
 
 
 def read_network(path: Path) -> MLN:
@@ -176,39 +142,3 @@ def read_network(path: Path) -> MLN:
         Location(str(path)),
         hint="name an .mln file",
     )
-
-
-def _looks_like_json(path: Path) -> bool:
-    """Whether a file begins as a JSON object does; rules never do."""
-    if path.suffix == ".json":
-        return True
-    try:
-        with open_input(path) as file:
-            return file.read(64).lstrip().startswith(b"{")
-    except InputError:
-        return False
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in a file; None where it holds other JSON."""
-    text = read_text(path)
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        message = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
-        line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
-        raise InputError(
-            f"this model file is damaged: {message}",
-            Location(str(path), line),
-            hint="save the model again; or, to take the rules beside it as a network of their own, "
-            "move this file away",
-        ) from None
-    return found if isinstance(found, dict) else None
-
-
-def _is_text_of(model: BoostedModel | JoinBayesModel, path: Path) -> bool:
-    """Whether a file is what the model writes as rules to read."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "model.mln"
-        model.save(copy)
-        return path.is_file() and read_text(copy) == read_text(path)

@@ -14,7 +14,6 @@ from mlnlearn.cli.options import (
     NoDatabasesOption,
     TablesOption,
     names,
-    read_saved,
 )
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
@@ -55,7 +54,7 @@ def report(
 
     paths = (db or []) + (more or [])
     check([out], force=force, data=paths, tables=tables, model=model, others=[schema])
-    found = read_saved(model)
+    found = ml.load_model(model)
     if (tables is None) == (not paths):
         raise InputError("give the data with --db or with --tables")
     databases = (

@@ -15,7 +15,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.errors import InputError
-from mlnlearn.files import RULES_MARK, refuse_non_finite, write_files
+from mlnlearn.files import RULES_MARK, content_hash, refuse_non_finite, write_files
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
@@ -351,9 +351,11 @@ class BoostedModel:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
         file = FilePath(path)
+        rules = self._readable()
+        plain = self.to_plain() | {"rules": content_hash(rules)}
         # Rules without their JSON would be read as another model; so the JSON comes first.
-        texts = {file.with_suffix(".json"): to_json(self.to_plain())}
-        write_files(texts if file.suffix == ".json" else texts | {file: self._readable()})
+        texts = {file.with_suffix(".json"): to_json(plain)}
+        write_files(texts if file.suffix == ".json" else texts | {file: rules})
 
     def _readable(self) -> str:
         shown = self.trees() or str(self)

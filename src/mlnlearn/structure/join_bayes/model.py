@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.errors import InputError
-from mlnlearn.files import refuse_non_finite, write_files
+from mlnlearn.files import content_hash, refuse_non_finite, write_files
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import ParametrizedBayesNet
@@ -110,7 +110,7 @@ class JoinBayesModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
-        file = Path(path)
+        file, rules = Path(path), self.mln().file_text()
         places = {node: place for place, node in enumerate(self.net.nodes)}
         data = {
             "format": FORMAT,
@@ -119,11 +119,11 @@ class JoinBayesModel:
             "families": [family.as_dict(places) for family in self.families],
             "weights": self.weights.tolist(),
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
+            "rules": content_hash(rules),
         }
-        text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
         # Rules without their JSON would be read as another model; so the JSON comes first.
-        texts = {file.with_suffix(".json"): text}
-        write_files(texts if file.suffix == ".json" else texts | {file: self.mln().file_text()})
+        texts = {file.with_suffix(".json"): json.dumps(data, indent=1, ensure_ascii=False) + "\n"}
+        write_files(texts if file.suffix == ".json" else texts | {file: rules})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> JoinBayesModel:
@@ -133,10 +133,15 @@ class JoinBayesModel:
             data: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as problem:
             raise InputError(f"{file} holds no model: {problem}") from None
+        return cls.from_plain(data, str(file))
+
+    @classmethod
+    def from_plain(cls, data: object, where: str = "the model") -> JoinBayesModel:
+        """Read a model from what `save` writes as JSON."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = data.get("format") if isinstance(data, dict) else data
-            raise InputError(f"{file} holds no such model: its format is {found!r}")
-        refuse_non_finite(data, str(file))
+            raise InputError(f"{where} holds no such model: its format is {found!r}")
+        refuse_non_finite(data, where)
         net = ParametrizedBayesNet.from_dict(data["net"])
         layout = Layout.from_nodes(net.nodes)
         families = tuple(

@@ -1,0 +1,79 @@
+"""Models in files: whichever kind it is, by what is in the file."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlnlearn.errors import InputError, Location
+from mlnlearn.files import content_hash, open_input, read_text
+from mlnlearn.model.boosted.files import FORMAT as BOOSTED
+from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.mln import MLN
+from mlnlearn.structure.join_bayes.model import FORMAT as NET
+from mlnlearn.structure.join_bayes.model import JoinBayesModel
+
+AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel
+"""What learners make."""
+
+
+def load_model(path: str | PathLike[str]) -> AnyModel:
+    """Read a model that `save` wrote, of any kind, or a network that somebody else did.
+
+    A boosted model or a Bayes net is saved as rules to read with JSON beside them; either file may
+    be named. The JSON says which rules belong to it: rules that were changed since are taken as the
+    network that they are. JSON that cannot be read is an error, since the rules alone may say less
+    than the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> mln = MLN.parse("smokes(person)" + chr(10) + "0.5 smokes(x)")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mln.save(Path(folder) / "model.mln")
+    ...     print(load_model(Path(folder) / "model.mln").rules[0])
+    0.5 smokes(x)
+    """
+    given = Path(path)
+    if not given.name:
+        raise InputError("the name of the model is empty")
+    named = _looks_like_json(given)
+    file = given if named else given.with_suffix(".json")
+    plain = _json(file) if named or file.exists() else None
+    if plain is None or plain.get("format") not in (BOOSTED, NET):
+        return MLN.read(given)
+    if not named and plain.get("rules") != content_hash(read_text(given)):
+        return MLN.read(given)
+    if plain["format"] == BOOSTED:
+        return BoostedModel.from_plain(plain, str(file))
+    return JoinBayesModel.from_plain(plain, str(file))
+
+
+def _looks_like_json(path: Path) -> bool:
+    """Whether a file begins as a JSON object does; rules never do."""
+    if path.suffix == ".json":
+        return True
+    try:
+        with open_input(path) as file:
+            return file.read(64).lstrip().startswith(b"{")
+    except InputError:
+        return False
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None where it holds other JSON."""
+    text = read_text(path)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        message = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
+        raise InputError(
+            f"this model file is damaged: {message}",
+            Location(str(path), line),
+            hint="save the model again; or, to take the rules beside it as a network of their own, "
+            "move this file away",
+        ) from None
+    return found if isinstance(found, dict) else None
