@@ -62,7 +62,8 @@ def hidden_of(rng, databases, number):
     columns = {}
     for predicate, parts in hidden.columns.items():
         columns[predicate] = tuple(part[:, :number] for part in parts)
-    return HiddenAtoms(hidden.databases, columns)
+    atoms = sum(part.shape[1] for parts in columns.values() for part in parts)
+    return HiddenAtoms(hidden.databases, columns, np.full(atoms, -1))
 
 
 @pytest.mark.parametrize("kind", ["trees", "clauses"])

@@ -11,6 +11,7 @@ from collections.abc import Collection
 import numpy as np
 from scipy.special import expit
 
+from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Columns, Database
@@ -179,8 +180,4 @@ def _softmax(hard: Floats, soft: Floats, blocks: Keys) -> Floats:
     best = np.full(count, -np.inf)
     np.maximum.at(best, blocks, hard)
     scores = np.where(hard == best[blocks], soft, -np.inf)
-    highest = np.full(count, -np.inf)
-    np.maximum.at(highest, blocks, scores)
-    shifted = np.exp(scores - highest[blocks])
-    result: Floats = shifted / np.bincount(blocks, shifted, count)[blocks]
-    return result
+    return choice_probabilities(scores, blocks)

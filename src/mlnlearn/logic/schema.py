@@ -82,6 +82,19 @@ class Schema:
         """Return the schema with all ``!`` markers stripped, as most published work reads it."""
         return replace(self, functional={})
 
+    def exclusive(self, name: str) -> tuple[int, ...]:
+        """Return the places of a predicate of which exactly one value is true; none for most.
+
+        They are the places marked ``!``, and the value of a function.
+
+        Examples
+        --------
+        >>> Schema.of("inPhase(person,phase!)", "rich(person)").exclusive("inPhase")
+        (1,)
+        """
+        marked = self.functional.get(name, ())
+        return (self[name].arity - 1,) if self[name].function and not marked else marked
+
     def restricted(self, names: Iterable[str]) -> Schema:
         """Return the schema with only the named predicates."""
         keep = set(names)

@@ -139,8 +139,9 @@ def learning_curve(
 ) -> list[tuple[int, Predictions]]:
     """Return the predictions of the model after some of its first steps, and after all.
 
-    The steps of a single target are added up one by one. A joint model is cut short at a few
-    places, and asked each time the question that the predictions after all steps answer.
+    The steps of a single target are added up one by one. A joint model, or one of a predicate with
+    ``!``, is cut short at a few places, and asked each time the question that the predictions after
+    all steps answer.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def learning_curve(
     [(0, [0.5]), (1, [0.73]), (2, [0.5])]
     """
     name = predictions.predicate.name
-    if model.is_joint:
+    if model.is_joint or databases[0].schema.exclusive(name):
         asked = Marginals(hide=tuple(others))
         examples = examples_of(databases, name)
         chosen = np.unique(np.linspace(0, model.steps, _MOST_TRUNCATIONS).round().astype(int))

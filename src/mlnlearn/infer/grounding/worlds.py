@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mlnlearn.counting.arrays import pack, unpack
+from mlnlearn.counting.blocks import Blocks
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
-from mlnlearn.infer.grounding.blocks import Blocks
 from mlnlearn.infer.network import Codes, GroundAtoms, Ints
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
@@ -261,9 +261,7 @@ def _knowledge(
         candidates = np.flatnonzero(unknown)
     else:
         candidates = _keys(database.unknown_facts(name), sizes)
-    marked = database.schema.functional.get(name, ())
-    if predicate.function and not marked:
-        marked = (predicate.arity - 1,)
+    marked = database.schema.exclusive(name)
     if not marked:
         variable = np.arange(first, first + len(candidates), dtype=np.int32)
         ones = np.ones(len(candidates), np.int32)

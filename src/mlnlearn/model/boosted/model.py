@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path as FilePath
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
@@ -32,6 +32,10 @@ from mlnlearn.model.boosted.files import (
     to_json,
 )
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
+from mlnlearn.model.boosted.hidden.conditionals import (
+    choices_given_the_rest,
+    independent_probabilities,
+)
 from mlnlearn.model.boosted.hidden.marginals import (
     CLOSED_FORM,
     HiddenMarginals,
@@ -59,7 +63,8 @@ class BoostedModel:
 
     The log-odds of a target atom are the bias plus the values of all steps. Under counting
     semantics (boosted MLN) a rule's value counts once a grounding; under existential semantics
-    (boosted RDN) once an example.
+    (boosted RDN) once an example. Of a predicate with ``!`` exactly one value of each block is
+    true: the values' log-odds are then the log-weights of the choice between them.
 
     Attributes
     ----------
@@ -128,15 +133,33 @@ class BoostedModel:
         return replace(self, targets=targets)
 
     def log_odds(self, databases: Database | Sequence[Database], examples: Examples) -> Floats:
-        """Return the log-odds of atoms given everything else in their databases."""
+        """Return the log-odds of atoms given everything else in their databases.
+
+        Of a value of a ``!`` block, given everything outside of the block.
+        """
         world = self._world(databases)
-        rows = world.numbered(examples.predicate, examples.database, examples.columns)
-        return potentials(self.targets, self.existential, world, examples.predicate.name, rows)
+        predicate = examples.predicate
+        if world.databases[0].schema.exclusive(predicate.name):
+            return np.asarray(logit(self.probabilities(databases, examples)))
+        rows = world.numbered(predicate, examples.database, examples.columns)
+        return potentials(self.targets, self.existential, world, predicate.name, rows)
 
     def probabilities(self, databases: Database | Sequence[Database], examples: Examples) -> Floats:
-        """Return the probabilities of atoms given everything else in their databases."""
-        result: Floats = expit(self.log_odds(databases, examples))
-        return result
+        """Return the probabilities of atoms given everything else in their databases.
+
+        Of a value of a ``!`` block, given everything outside of the block.
+        """
+        world = self._world(databases)
+        predicate = self.rules_of(examples.predicate.name).predicate
+        if not world.databases[0].schema.exclusive(predicate.name):
+            return np.asarray(expit(self.log_odds(databases, examples)))
+        rows = world.numbered(predicate, examples.database, examples.columns)
+        hidden, chances = choices_given_the_rest(
+            self.targets, self.existential, world.databases, predicate
+        )
+        numbers = hidden.numbers(predicate, rows)
+        # an atom that is not unknown is the only value of its block
+        return np.where(numbers < 0, 1.0, np.append(chances, 1.0)[numbers])
 
     def query(
         self,
@@ -194,16 +217,12 @@ class BoostedModel:
         self, database: Database, hidden: HiddenAtoms, wanted: Sequence[str]
     ) -> Answers:
         """Answer where no unknown atom matters to another."""
-        world = self._world(hidden.databases[0].closed())
-        chances, components = np.zeros(len(hidden)), []
-        for predicate, (columns,) in hidden.columns.items():
-            if predicate.name in wanted:
-                start, count = hidden.starts[predicate], columns.shape[1]
-                rows = world.numbered(predicate, np.zeros(count, np.int32), columns)
-                chances[start : start + count] = expit(
-                    potentials(self.targets, self.existential, world, predicate.name, rows)
-                )
-                components.append(ComponentSummary(count, 0, CLOSED_FORM))
+        chances = independent_probabilities(self.targets, self.existential, hidden, wanted)
+        components = [
+            ComponentSummary(columns.shape[1], 0, CLOSED_FORM)
+            for predicate, (columns,) in hidden.columns.items()
+            if predicate.name in wanted
+        ]
         methods = np.full(len(hidden), CLOSED_FORM, object)
         exactly = HiddenMarginals(chances, np.zeros(len(hidden)), methods, tuple(components))
         return _answers(database, hidden, wanted, exactly)
@@ -285,10 +304,12 @@ class BoostedModel:
         return {name: value / whole if whole else 0.0 for name, value in ranked}
 
     def to_mln(self) -> MLN:
-        """Return a Markov logic network with the same conditional probabilities.
+        """Return a Markov logic network that gives the same answers.
 
         Clauses are taken as they are. A branch of a tree becomes a formula with a negated
-        existential for every test that failed.
+        existential for every test that failed. A dependency network has its rules as one-way
+        conditionals: it is such a network only where no target stands in a body, and is refused
+        where one does; `save` then writes its rules for people to read alone, as comments.
         """
         if self.existential and self.is_joint:
             raise InputError(
@@ -395,17 +416,20 @@ def _answers(
     tables = []
     for name in wanted:
         predicate = database.schema[name]
-        (columns,) = hidden.columns.get(predicate, (np.empty((predicate.arity, 0), np.int32),))
+        nothing = (np.empty((predicate.arity, 0), np.int32),)
+        (columns,), (forced,) = (
+            part.get(predicate, nothing) for part in (hidden.columns, hidden.forced)
+        )
         start = hidden.starts.get(predicate, 0)
-        mine = slice(start, start + columns.shape[1])
+        mine, sure = slice(start, start + columns.shape[1]), forced.shape[1]
         tables.append(
             AnswerTable(
                 predicate,
-                columns,
+                np.concatenate([forced, columns], axis=1),
                 tuple(database.domains[kind] for kind in predicate.types),
-                found.probability[mine],
-                found.standard_error[mine],
-                found.method[mine],
+                np.append(np.ones(sure), found.probability[mine]),
+                np.append(np.zeros(sure), found.standard_error[mine]),
+                np.append(np.full(sure, "evidence", object), found.method[mine]),
             )
         )
     return Answers(tuple(tables), found.components)

@@ -37,7 +37,8 @@ class StackedPotentials:
     def __init__(self, hidden: HiddenAtoms, targets: Sequence[Predicate]) -> None:
         self.targets = targets
         names = [predicate.name for predicate in targets]
-        self.atoms = HiddenAtoms.of(hidden.databases, names, asked=names)
+        # learning takes the values of a block as atoms on their own
+        self.atoms = HiddenAtoms.of(hidden.databases, names, asked=names, exclusive=False)
         known = [is_true(hidden.known, p, self.atoms.rows[p]) for p in self.atoms.columns]
         self._known: Mask = np.concatenate(known)
         nothing = np.empty(0, np.int64)

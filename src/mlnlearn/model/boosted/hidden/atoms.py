@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.blocks import Blocks
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
@@ -33,6 +34,12 @@ class HiddenAtoms:
         The databases; all other unknown atoms in them are taken as false.
     columns
         Per predicate, the codes of its unknown atoms in each database.
+    block
+        Per unknown atom, the number of the ``!`` block in which exactly one is true; -1 for none.
+        Every block has two atoms or more.
+    forced
+        Per predicate with ``!``, the atoms of each database that no evidence lists and that are
+        true: the only value that is left in their block. The databases have them as facts.
 
     Examples
     --------
@@ -46,20 +53,55 @@ class HiddenAtoms:
 
     databases: tuple[Database, ...]
     columns: Mapping[Predicate, tuple[Columns, ...]]
+    block: Ints
+    forced: Mapping[Predicate, tuple[Columns, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, databases: Sequence[Database], names: Iterable[str], asked: Iterable[str] = ()
+        cls,
+        databases: Sequence[Database],
+        names: Iterable[str],
+        asked: Iterable[str] = (),
+        *,
+        exclusive: bool = True,
     ) -> HiddenAtoms:
-        """Gather the unknown atoms of some predicates, and all atoms of the ones asked for."""
+        """Gather the unknown atoms of some predicates, and all atoms of the ones asked for.
+
+        A block whose true value is known has no unknown atoms, whatever the database says.
+        Without `exclusive`, all atoms are taken on their own.
+        """
         forgotten = tuple(asked)  # in this order: the draws of a sampler depend on it
-        columns = {}
+        kept = [database.without_facts(forgotten) for database in databases]
+        columns, forced, blocks, first = {}, {}, [np.empty(0, np.int64)], 0
         for name in dict.fromkeys([*names, *forgotten]):
-            found = tuple(_unknown(database, name, name in forgotten) for database in databases)
+            predicate = databases[0].schema[name]
+            found = [_unknown(database, name, name in forgotten) for database in databases]
+            block = [np.full(part.shape[1], -1, np.int64) for part in found]
+            if exclusive and databases[0].schema.exclusive(name):
+                parts = [
+                    _resolved(database, predicate, part, name in forgotten)
+                    for database, part in zip(kept, found, strict=True)
+                ]
+                found, block = [part[0] for part in parts], [part[1] for part in parts]
+                forced[predicate] = tuple(part[2] for part in parts)
+                kept = [_with(kept[n], predicate, part[2]) for n, part in enumerate(parts)]
             if any(part.shape[1] for part in found):
-                columns[databases[0].schema[name]] = found
-        kept = tuple(database.without_facts(forgotten) for database in databases)
-        return cls(kept, columns)
+                columns[predicate] = tuple(found)
+                for part in block:
+                    blocks.append(np.where(part < 0, part, part + first))
+                    first += int(part.max(initial=-1)) + 1
+        return cls(tuple(kept), columns, np.concatenate(blocks), forced)
+
+    @cached_property
+    def next_value(self) -> Ints:
+        """Per atom, the next of its block, in a circle; itself for an atom of no block."""
+        following = np.arange(len(self))
+        block = self.block
+        members = np.argsort(block, kind="stable")[np.count_nonzero(block < 0) :]
+        first = np.flatnonzero(np.diff(block[members], prepend=-1))
+        following[members] = np.roll(members, -1)
+        following[members[np.append(first[1:], len(members))[: len(first)] - 1]] = members[first]
+        return following
 
     @cached_property
     def starts(self) -> Mapping[Predicate, int]:
@@ -122,8 +164,7 @@ class HiddenAtoms:
                 start = self.starts[predicate] + sum(part.shape[1] for part in parts[:number])
                 part = parts[number]
                 chosen = part[:, truth[start : start + part.shape[1]]]
-                both = np.concatenate([database.facts(predicate.name), chosen], axis=1)
-                true[predicate.name] = _sorted(both)
+                true[predicate.name] = _with(database, predicate, chosen).facts(predicate.name)
             filled.append(replace(database.closed(), true=true))
         return filled
 
@@ -215,7 +256,22 @@ def _owners(parts: Sequence[Columns]) -> Codes:
     return np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
 
 
-def _sorted(columns: Columns) -> Columns:
-    if not len(columns):
-        return columns
-    return np.ascontiguousarray(columns[:, np.lexsort(columns[::-1])])
+def _resolved(
+    database: Database, predicate: Predicate, unknown: Columns, asked: bool
+) -> tuple[Columns, Ints, Columns]:
+    """Return the atoms that evidence leaves unknown, their blocks, and those that it forces."""
+    name, sizes = predicate.name, domain_sizes(database, predicate.name)
+    blocks = Blocks(predicate, sizes, database.schema.exclusive(name), database)
+    true, possible = pack_atoms(database.facts(name), sizes), pack_atoms(unknown, sizes)
+    if asked or name in database.open:
+        blocks.refuse_empty(np.concatenate([true, possible]))
+    decided, left = blocks.resolved(true, possible)
+    return unpack(left, sizes), blocks.numbered(left)[0], unpack(np.setdiff1d(decided, true), sizes)
+
+
+def _with(database: Database, predicate: Predicate, more: Columns) -> Database:
+    """Return the database with further true atoms of a predicate."""
+    columns = np.concatenate([database.facts(predicate.name), more], axis=1)
+    if len(columns):
+        columns = np.ascontiguousarray(columns[:, np.lexsort(columns[::-1])])
+    return replace(database, true={**database.true, predicate.name: columns})

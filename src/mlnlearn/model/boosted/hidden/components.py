@@ -29,13 +29,13 @@ class HiddenComponents:
     ----------
     label
         The component of each unknown atom.
-    atoms, starts
-        The atoms component by component, each in the order of a sweep, and where each component
-        starts.
+    order, starts
+        What is drawn in a sweep (see `sweep_order`), component by component, and where each
+        component starts.
     """
 
     label: Ints
-    atoms: Ints
+    order: Ints
     starts: Ints
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class HiddenComponents:
     @cached_property
     def sizes(self) -> Ints:
         """Number of atoms of each component."""
-        return np.diff(self.starts)
+        return np.bincount(self.label, minlength=len(self)).astype(np.int64)
 
     def groundings(self, rules: Rules) -> Ints:
         """Return how many groundings that need unknown atoms each component has."""
@@ -82,7 +82,7 @@ def hidden_components(rules: Rules) -> HiddenComponents:
     label = label.reshape(-1).astype(np.int64)
     order = sweep_order(rules)
     count = int(label.max()) + 1 if atoms else 0
-    starts = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=count))])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(label[order], minlength=count))])
     return HiddenComponents(
         label, order[np.argsort(label[order], kind="stable")], starts.astype(np.int64)
     )
@@ -148,6 +148,7 @@ def _link(rules, adds_up, parent):  # type: ignore[no-untyped-def]
             counter = first_counter + rules.counter[grounding]
             _join(parent, first_grounding + grounding, counter)
     for atom in range(len(rules.own)):
+        _join(parent, atom, rules.next_value[atom])
         for place in range(rules.uses[atom], rules.uses[atom + 1]):
             _join(parent, atom, first_grounding + rules.grounding[place])
 
@@ -155,17 +156,22 @@ def _link(rules, adds_up, parent):  # type: ignore[no-untyped-def]
 def sweep_order(rules: Rules) -> Ints:
     """Return the order in which a sweep draws the atoms.
 
-    Under counting semantics any order leaves the distribution as it is. A dependency network with
-    circles is defined by the order (Heckerman et al. 2000); here causes come before effects as far
-    as there is no circle, so that without one a sweep draws from the product of the conditionals.
+    Of a block, whose value is drawn at once, only the first atom is there. Under counting semantics
+    any order leaves the distribution as it is. A dependency network with circles is defined by the
+    order (Heckerman et al. 2000); here causes come before effects as far as there is no circle, so
+    that without one a sweep draws from the product of the conditionals.
     """
     atoms, counters = len(rules.own), len(rules.conjunction)
     everything = np.arange(atoms)
+    # the circle of a block goes up but for the step back to its first atom
+    leads = everything == rules.next_value
+    leads[rules.next_value[rules.next_value < everything]] = True
     if not rules.existential or not len(rules.grounding):
-        return everything
+        return np.flatnonzero(leads)
     needs = np.repeat(everything, np.diff(rules.uses)), atoms + rules.counter[rules.grounding]
     gives = np.repeat(atoms + np.arange(counters), np.diff(rules.heads)), rules.atom[rules.head]
-    before, after = (np.concatenate(pair) for pair in zip(needs, gives, strict=True))
+    blocks = everything, rules.next_value  # one node of the graph each
+    before, after = (np.concatenate(pair) for pair in zip(needs, gives, blocks, strict=True))
     graph = coo_array(
         (np.ones(len(before), np.int8), (before, after)), shape=(atoms + counters,) * 2
     )
@@ -178,5 +184,6 @@ def sweep_order(rules: Rules) -> Ints:
         higher = level.copy()
         np.maximum.at(higher, after, level[before] + 1)
         if (higher == level).all():
-            return np.argsort(level[label[:atoms]], kind="stable")
+            order: Ints = np.argsort(level[label[:atoms]], kind="stable")
+            return np.asarray(order[leads[order]])
         level = higher

@@ -136,9 +136,58 @@ def chance(log_odds):  # type: ignore[no-untyped-def]
     return 1.0 / (1.0 + np.exp(-log_odds))
 
 
+@njit(cache=True)
+def value_scores(rules, first, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Return the log-weights of the values of a block, given all else; all are left false."""
+    truth, atom, values = state[0], first, 0
+    while values == 0 or atom != first:
+        if truth[atom]:
+            flip(rules, atom, state, changed, seen, work)
+        atom = rules.next_value[atom]
+        values += 1
+    scores = np.empty(values)
+    for place in range(values):
+        scores[place] = log_odds_of(rules, atom, state, changed, seen, work)
+        if truth[atom]:
+            flip(rules, atom, state, changed, seen, work)
+        atom = rules.next_value[atom]
+    return scores
+
+
+@njit(cache=True)
+def shares(scores):  # type: ignore[no-untyped-def]
+    """Return the probabilities of values that have these log-weights."""
+    found = np.exp(scores - scores.max())
+    return found / found.sum()
+
+
+@njit(cache=True)
+def _draw_value(rules, first, state, changed, seen, work, draw, sharpness, sums):  # type: ignore[no-untyped-def]
+    """Draw the true value of a block, and return whether it is another than before."""
+    truth = state[0]
+    before, atom = first, rules.next_value[first]
+    while not truth[before] and atom != first:
+        before, atom = atom, rules.next_value[atom]
+    was_true = truth[before]
+    scores = value_scores(rules, first, state, changed, seen, work)
+    chances, highest = shares(scores), scores.max()
+    # apart, since infinity times zero is no number
+    sharp = np.where(scores == highest, 1.0, np.exp(sharpness * (scores - highest)))
+    left = draw * sharp.sum()
+    chosen = wanted = first
+    for place in range(len(scores)):
+        sums[chosen] += chances[place]
+        if left >= 0.0 and sharp[place] > 0.0:
+            wanted = chosen
+            left -= sharp[place]
+        chosen = rules.next_value[chosen]
+    flip(rules, wanted, state, changed, seen, work)
+    return not was_true or wanted != before
+
+
 @njit(cache=True, nogil=True)
 def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # type: ignore[no-untyped-def]
-    """Draw atoms in turn, each given all others; add the probabilities to `sums`.
+    """Draw atoms and values of blocks in turn, given all others; add probabilities to `sums`.
 
     Log-odds are multiplied by `sharpness` before a draw; an infinite one takes the likelier value.
     Returns how many atoms changed.
@@ -147,10 +196,14 @@ def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # 
     changes = 0
     for number in range(len(order)):
         atom = order[number]
+        greedy = np.isinf(sharpness)
+        if rules.next_value[atom] != atom:
+            draw = 0.0 if greedy else draws[number]
+            changes += _draw_value(rules, atom, state, changed, seen, work, draw, sharpness, sums)
+            continue
         before = truth[atom]
         odds = log_odds_of(rules, atom, state, changed, seen, work)
         sums[atom] += chance(odds)
-        greedy = np.isinf(sharpness)
         wanted = odds > 0.0 if greedy else draws[number] < chance(sharpness * odds)
         if wanted != truth[atom]:
             flip(rules, atom, state, changed, seen, work)
@@ -167,3 +220,19 @@ def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped
         out[atom] = log_odds_of(rules, atom, state, changed, seen, work)
         if truth[atom] != before:
             flip(rules, atom, state, changed, seen, work)
+
+
+@njit(cache=True)
+def value_chances(rules, order, state, changed, seen, work, out):  # type: ignore[no-untyped-def]
+    """Write the probabilities of the values of blocks given all others; the world stays."""
+    before = state[0].copy()
+    for first in order:
+        if rules.next_value[first] == first:
+            continue
+        chances = shares(value_scores(rules, first, state, changed, seen, work))
+        atom = first
+        for place in range(len(chances)):
+            out[atom] = chances[place]
+            if before[atom]:
+                flip(rules, atom, state, changed, seen, work)
+            atom = rules.next_value[atom]

@@ -18,7 +18,7 @@ from mlnlearn.model.answers import ComponentSummary
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask, unknown_predicates
 from mlnlearn.model.boosted.hidden.components import HiddenComponents, hidden_components
-from mlnlearn.model.boosted.hidden.enumeration import enumerated, small_enough
+from mlnlearn.model.boosted.hidden.enumeration import enumerated
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules, bodies
@@ -152,31 +152,27 @@ class _Worker:
         self.network, self.found, self.sampling = network, found, sampling
         self.probability = np.zeros(len(found.label))
         self.error = np.zeros(len(found.label))
-        self.method = np.where(found.sizes == 1, CLOSED_FORM, "enumeration").astype(object)
+        alone = np.diff(found.starts) == 1
+        self.method = np.where(alone, CLOSED_FORM, "enumeration").astype(object)
         self.details: dict[int, tuple[bool, float, float]] = {}
 
     def enumerate(self, chosen: Mask) -> Mask:
         """Answer those of the chosen components that are small; return the others."""
-        rules = self.network.rules
-        numbers = np.flatnonzero(chosen & small_enough(self.found, rules.existential))
-        sampler = Sampler(self.network, np.random.default_rng(0), self.found.atoms)
-        self.probability, settled = enumerated(sampler, self.found, numbers)
-        hard = chosen.copy()
-        hard[numbers[settled]] = False
-        return hard
+        sampler = Sampler(self.network, np.random.default_rng(0), self.found.order)
+        self.probability, _, done = enumerated(sampler, self.found, chosen)
+        return chosen & ~done
 
     def sample(self, chosen: Mask) -> None:
         """Draw the atoms of some components together."""
-        atoms = self.found.atoms[chosen[self.found.label[self.found.atoms]]]
+        order = self.found.order[chosen[self.found.label[self.found.order]]]
         settings = self.sampling
         samplers = [
-            Sampler(self.network, np.random.default_rng(child), atoms)
-            for child in settings.sequence(int(atoms.min())).spawn(settings.chains)
+            Sampler(self.network, np.random.default_rng(child), order)
+            for child in settings.sequence(int(order.min())).spawn(settings.chains)
         ]
         for sampler in samplers:
             sampler.scatter()
-        uncertain = np.zeros(len(self.found.label), np.bool_)
-        uncertain[atoms] = True
+        uncertain = chosen[self.found.label]
         result = run(
             samplers,
             uncertain,
@@ -186,8 +182,8 @@ class _Worker:
             precision=settings.precision,
             workers=settings.workers,
         )
-        self.probability[atoms] = np.clip(result.marginals[atoms], 0.0, 1.0)
-        self.error[atoms] = result.standard_error[atoms]
+        self.probability[uncertain] = np.clip(result.marginals[uncertain], 0.0, 1.0)
+        self.error[uncertain] = result.standard_error[uncertain]
         self.method[chosen] = "gibbs"
         self.details.update(result.judged(np.where(uncertain, self.found.label, -1)))
 

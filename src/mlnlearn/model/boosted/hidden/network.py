@@ -45,6 +45,8 @@ class Rules(NamedTuple):
         Whether a tree's value counts once, not once a grounding.
     own
         Per unknown atom, its head.
+    next_value
+        Per unknown atom, the next of its block, in a circle; itself for an atom of no block.
     atom
         Per head, its unknown atom; -1 for a head known to be false.
     fixed
@@ -71,6 +73,7 @@ class Rules(NamedTuple):
 
     existential: bool
     own: Ints
+    next_value: Ints
     atom: Ints
     fixed: Floats
     uses: Ints
@@ -300,6 +303,7 @@ def _assembled(parts: Sequence[_Part], hidden: HiddenAtoms) -> GroundNetwork:
     rules = Rules(
         any(part.existential for part in parts),
         own,
+        hidden.next_value,
         atom,
         np.concatenate([part.fixed for part in parts]),
         uses,

@@ -11,7 +11,13 @@ from mlnlearn.counting.arrays import Ints
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.components import sweep_order
-from mlnlearn.model.boosted.hidden.kernels import assign, fill, log_odds, sweep
+from mlnlearn.model.boosted.hidden.kernels import (
+    assign,
+    fill,
+    log_odds,
+    sweep,
+    value_chances,
+)
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 
 _VISITS_AT_ONCE = 100_000
@@ -27,7 +33,8 @@ class Sampler:
     rng
         Where the draws come from.
     order
-        The atoms to draw, in the order of a sweep; by default all of them, as `sweep_order` has it.
+        The atoms to draw, in the order of a sweep, and the first of each block; by default all of
+        them, as `sweep_order` has it.
 
     Attributes
     ----------
@@ -88,10 +95,14 @@ class Sampler:
         return self._state, *self._scratch, self._work
 
     def scatter(self) -> None:
-        """Start from a world in which every atom is drawn by what is sure of it alone."""
+        """Start from a world in which every atom is drawn by what is sure of it alone.
+
+        Blocks have no value before the first sweep draws one.
+        """
         own = self.network.rules.fixed[self.network.rules.own[self.order]]
         truth = np.zeros(len(self._state[0]), np.bool_)
         truth[self.order] = self.rng.random(len(own)) < expit(own)
+        truth &= self.network.rules.next_value == np.arange(len(truth))
         self.assign(truth)
 
     def assign(self, truth: Mask) -> None:
@@ -117,8 +128,12 @@ class Sampler:
         return found
 
     def conditionals(self) -> Floats:
-        """Return the probability of every atom given all others in the world as it is."""
+        """Return the probability of every atom given all others in the world as it is.
+
+        Of a value of a block, given all atoms outside of the block.
+        """
         found: Floats = expit(self.log_odds())
+        value_chances(self.network.rules, self.order, *self.buffers, found)
         return found
 
     def descend(self, sweeps: int, starts: int) -> Mask:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import pack, unpack
+from mlnlearn.counting.arrays import Codes, Ints, pack, unpack
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.infer.network import Codes, Ints
 from mlnlearn.logic.atoms import Constant, Predicate
 
 
@@ -90,3 +90,26 @@ class Blocks:
             f"{where} {what} {self.predicate.name}({','.join(terms)})",
             hint=f"{self.database.schema.declaration(self.predicate.name)} asks for exactly one",
         )
+
+
+def choice_probabilities(scores: NDArray[np.float64], block: Ints) -> NDArray[np.float64]:
+    """Return the probability of each value of a block: exactly one is true.
+
+    Parameters
+    ----------
+    scores
+        The log-weight of each value.
+    block
+        The number of each value's block.
+
+    Examples
+    --------
+    >>> choice_probabilities(np.log([1.0, 3.0, 5.0]), np.array([0, 0, 1])).round(4).tolist()
+    [0.25, 0.75, 1.0]
+    """
+    count = int(block.max()) + 1 if len(block) else 0
+    highest = np.full(count, -np.inf)
+    np.maximum.at(highest, block, scores)
+    shares = np.exp(scores - highest[block])
+    result: NDArray[np.float64] = shares / np.bincount(block, shares, count)[block]
+    return result
