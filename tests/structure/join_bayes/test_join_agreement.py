@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from join_worlds import brute_counts, chain_tables, flag_tables, self_tables, value_of
-from mlnlearn.data.load.data import Data
+from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.structure.join_bayes.layout import Layout
@@ -173,7 +173,7 @@ def test_rules_agree_with_the_net_on_rows_seen_and_unseen(tables, size, links, l
         trees = learner is LAJDT
         options = {"pruning": "none"} if trees else {}
         given = with_random_net(learner, seed)(links=links, weights="log-probability", **options)
-        model = given.fit(Data(tuple(train), mapping)).model
+        model = given.fit(Loaded(train, mapping)).model
         reference = Reference(model, train, test, mapping, links=links, trees=trees)
         rng = np.random.default_rng(seed)
         for found in model.predict(test).values():
@@ -206,7 +206,7 @@ def test_every_row_of_one_table_has_the_probability_of_the_net(learner):
             a, b, c = counter.data.layout.nodes
             return {a: (), b: (a,), c: (a, b)}
 
-    model = Planted(weights="log-probability").fit(Data(tuple(train), mapping)).model
+    model = Planted(weights="log-probability").fit(Loaded(train, mapping)).model
     every = list(product("01", "012", "01"))
     rows = dict(zip(cells, map(list, zip(*every, strict=True)), strict=True))
     worlds = pd.DataFrame({"id": [f"w{k:02}" for k in range(len(every))]} | rows)
