@@ -7,7 +7,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.query import query
 from mlnlearn.lifted.plan import NotLiftable
-from mlnlearn.lifted.query import lifted_query
+from mlnlearn.lifted.query import expected_counts, lifted_query
 from mlnlearn.model.mln import MLN
 
 RULES = """
@@ -73,3 +73,17 @@ def test_thousands_of_atoms():
     assert len(answers) == 180 + 200 * 200
     assert answers["friends(P1,P2)"].probability == pytest.approx(0.5)
     assert answers["friends(P1,P50)"].probability < 0.5
+
+
+def test_a_known_value_decides_its_block():
+    mln = MLN.parse("a = {A0, A1}\np(a!)\nq(a)\n1 p(x) ^ q(x)")
+    database = Database.from_facts(mln.schema, {"p": [("A0",)]})
+    asked = [str(a.atom) for a in query(mln, database, ["p", "q"])]
+    assert [str(a.atom) for a in lifted_query(mln, database, ["p", "q"])] == asked
+    assert asked == ["q(A0)", "q(A1)"]
+
+
+def test_counts_of_no_world_are_not_expected():
+    mln = MLN.parse("p\n1 p\np ^ !p.")
+    with pytest.raises(InputError, match="no world is possible"):
+        expected_counts(mln, {})

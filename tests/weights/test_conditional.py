@@ -138,3 +138,11 @@ def test_a_query_is_needed():
     mln = MLN.parse("p(t)")
     with pytest.raises(InputError, match="name the predicates to predict"):
         learn_conditional(mln, [Database.from_facts(mln.schema, {"p": [("A",)]})], [])
+
+
+def test_the_only_value_of_a_block_must_be_there():
+    mln = MLN.parse("b = {K0}\np(b!)\nq\n1 q v !p(x)")
+    empty = Database.from_facts(mln.schema, {})
+    with pytest.raises(InputError, match="1 blocks of mutually exclusive atoms"):
+        learn_conditional(mln, [empty], ["p"])
+    learn_conditional(mln, [Database.from_facts(mln.schema, {"p": [("K0",)]})], ["p"])

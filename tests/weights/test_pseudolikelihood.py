@@ -250,3 +250,18 @@ def test_l1_removes_useless_rules():
     weights = learn_pseudolikelihood(mln, [database], l1=0.05).mln.weights
     assert weights[0] > 1.0
     assert weights[1] == 0.0
+
+
+def test_a_hard_formula_that_no_single_atom_mends_is_refused():
+    mln = MLN.parse("p\nq\n1 p\np ^ q.")
+    with pytest.raises(InputError, match=r"violate a hard formula.*p \^ q"):
+        learn_pseudolikelihood(mln, [Database.from_facts(mln.schema, {})])
+    mln = MLN.parse("p\nq\n1 p\np ^ !p.")
+    with pytest.raises(InputError, match="violate a hard formula"):
+        learn_pseudolikelihood(mln, [Database.from_facts(mln.schema, {"p": [()]})])
+
+
+def test_a_block_without_any_constant_is_refused():
+    mln = MLN.parse("a = {A0, A1}\np(b!,a)\n1 p(x,y)")
+    with pytest.raises(InputError, match=r"2 blocks of p.* there is no b at all"):
+        learn_pseudolikelihood(mln, [Database.from_facts(mln.schema, {})])

@@ -26,10 +26,15 @@ def observed_world(network: Network, database: Database) -> Codes:
         world[atoms.variable[true]] = atoms.value[true]
         np.add.at(seen, atoms.variable[true], 1)
         np.add.at(members, atoms.variable, 1)
-    wrong = np.flatnonzero((members == network.cardinalities) & (seen != 1))
-    if len(wrong):
+    wrong = int(((members == network.cardinalities) & (seen != 1)).sum())
+    for name, columns in network.forced.items():
+        # the only value of a block is no variable, but must be there all the same
+        sizes = domain_sizes(database, name)
+        known = np.sort(pack(database.facts(name), sizes))
+        wrong += int((~is_among(pack(columns, sizes), known)).sum())
+    if wrong:
         raise InputError(
-            f"{len(wrong)} blocks of mutually exclusive atoms do not have exactly one true atom "
+            f"{wrong} blocks of mutually exclusive atoms do not have exactly one true atom "
             f"in {database.name or 'the database'}",
             hint="mend the data, or strip the '!' markers with Schema.without_functional()",
         )

@@ -26,6 +26,7 @@ from mlnlearn.model.mln import MLN
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
@@ -67,7 +68,10 @@ def expected_counts(mln: MLN, domains: Database | Mapping[str, int]) -> Floats:
     >>> expected_counts(mln, {"person": 10}).round(9).tolist()
     [5.0]
     """
-    return _evaluated(mln, domains)[1]
+    log_z, expected = _evaluated(mln, domains)
+    if log_z == -np.inf:
+        raise InputError("the hard rules contradict each other: no world is possible")
+    return expected
 
 
 def _evaluated(mln: MLN, domains: Database | Mapping[str, int]) -> tuple[float, Floats]:
@@ -268,7 +272,7 @@ def _table(
                     mine &= (codes[i] == codes[j]) == (places[j] == place)
         if mine.any():
             probability[mine] = expected / int(mine.sum())
-    unknown = np.flatnonzero(~np.isnan(probability))
+    unknown = np.flatnonzero(~np.isnan(probability) & ~_decided(database, predicate, codes))
     return AnswerTable(
         predicate,
         codes[:, unknown],
@@ -277,3 +281,13 @@ def _table(
         np.zeros(len(unknown)),
         np.full(len(unknown), "lifted", object),
     )
+
+
+def _decided(database: Database, predicate: Predicate, codes: NDArray[np.int32]) -> Flags:
+    """Tell which atoms lie in a block of mutually exclusive values whose true one is known."""
+    marked = database.schema.functional.get(predicate.name, ())
+    if not marked:
+        return np.zeros(codes.shape[1], np.bool_)
+    kept = [place for place in range(predicate.arity) if place not in marked]
+    known = {tuple(block) for block in database.facts(predicate.name)[kept].T.tolist()}
+    return np.array([tuple(block) in known for block in codes[kept].T.tolist()], np.bool_)

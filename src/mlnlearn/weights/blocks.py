@@ -103,6 +103,13 @@ def _all_atoms(
         kind = predicate.types[place]
         sizes = stack.sizes(kind)
         repeats = sizes[database]
+        if place in exclusive and not repeats.all():
+            raise InputError(
+                f"{int((repeats == 0).sum())} blocks of {stack.schema.declaration(predicate.name)} "
+                f"do not have exactly one true value: there is no {kind} at all",
+                hint="declare the constants of the type, or strip the '!' markers with "
+                "Schema.without_functional()",
+            )
         members = expand_ranges((np.cumsum(sizes) - sizes)[database], repeats)
         known = {p: np.repeat(column, repeats) for p, column in known.items()}
         known[place] = stack.members(kind).columns[0][members]

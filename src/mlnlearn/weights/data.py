@@ -1,13 +1,15 @@
-"""What weight learning asks of its data: the constants of the rules, and no unknown atoms."""
+"""What weight learning asks of its data: the rules' constants, all atoms known, hard rules kept."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
+from mlnlearn.logic.formulas import Formula
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
@@ -66,4 +68,28 @@ Database.closed()
                 f"{database.name or 'a database'} has unknown atoms of {', '.join(names)}",
                 hint="learn with EM, which sums them out (learn_em, --method em), or take them as "
                 "false with Database.closed()",
+            )
+
+
+def refuse_violations(engine: Engine, hard: Iterable[Formula]) -> None:
+    """Refuse data that break a hard formula: their likelihood is zero whatever the weights.
+
+    Examples
+    --------
+    >>> schema = MLN.parse("smokes(person)").schema
+    >>> db = Database.from_facts(schema, {}, domains={"person": ["Anna"]})
+    >>> refuse_violations(MemoryEngine([db]), [schema["smokes"]("x")])
+    Traceback (most recent call last):
+    ...
+    mlnlearn.errors.InputError: the data violate a hard formula, so their likelihood is zero: \
+smokes(x)
+      hint: give it a weight instead of a full stop, strip the '!' markers with \
+Schema.without_functional(), or mend the data
+    """
+    for formula in hard:
+        if true_groundings(engine, formula) != groundings(engine, formula):
+            raise InputError(
+                f"the data violate a hard formula, so their likelihood is zero: {formula}",
+                hint="give it a weight instead of a full stop, strip the '!' markers with "
+                "Schema.without_functional(), or mend the data",
             )

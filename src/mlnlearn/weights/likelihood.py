@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.count import groundings, true_groundings
+from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
@@ -26,10 +26,9 @@ from mlnlearn.lifted.compile import exactly_one
 from mlnlearn.lifted.partition import Partition, partitions, under_schema
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.atoms import Atom
-from mlnlearn.logic.formulas import Formula
 from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.data import engine_of
+from mlnlearn.weights.data import engine_of, refuse_violations
 from mlnlearn.weights.result import LearnedWeights, best_weights
 
 Floats = NDArray[np.float64]
@@ -79,7 +78,7 @@ def likelihood_of(
     """
     databases = engine.stack.databases
     _refuse_unknown(databases)
-    _refuse_violations(engine, (*(rule.formula for rule in mln.hard), *exactly_one(mln.schema)))
+    refuse_violations(engine, (*(rule.formula for rule in mln.hard), *exactly_one(mln.schema)))
     counts = [sum(true_groundings(engine, rule.formula)) for rule in mln.soft]
     circuits = partitions(mln, databases, max_axes=max_axes, grounding=grounding)
     return LogLikelihood(np.array(counts, np.float64), circuits)
@@ -141,16 +140,6 @@ def _refuse_unknown(databases: Sequence[Database]) -> None:
                 f"{database.name or 'a database'} has unknown atoms, so that its likelihood is a "
                 "sum over worlds, with several maxima in the weights",
                 hint="learn with EM (learn_em), or take them as false with Database.closed()",
-            )
-
-
-def _refuse_violations(engine: Engine, hard: Sequence[Formula]) -> None:
-    for formula in hard:
-        if true_groundings(engine, formula) != groundings(engine, formula):
-            raise InputError(
-                f"the data violate a hard formula, so their likelihood is zero: {formula}",
-                hint="give it a weight instead of a full stop, strip the '!' markers with "
-                "Schema.without_functional(), or mend the data",
             )
 
 

@@ -18,12 +18,11 @@ from scipy.sparse import csr_array
 
 from mlnlearn.counting.flips import Flips, flip_counts
 from mlnlearn.counting.query import Engine
-from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.weights.blocks import Blocks, compress_blocks
 from mlnlearn.weights.compress import Rows, compress
-from mlnlearn.weights.data import refuse_unknown
+from mlnlearn.weights.data import refuse_unknown, refuse_violations
 from mlnlearn.weights.objective import Floats
 
 _DENSE_LIMIT = 1 << 22
@@ -130,6 +129,7 @@ class PseudoLikelihood:
     def terms(self) -> dict[str, AtomTerm | BlockTerm]:
         """The contribution of each predicate."""
         refuse_unknown(self.engine.stack.databases)
+        refuse_violations(self.engine, self.hard)
         return {predicate.name: self._term(predicate) for predicate in self.targets}
 
     def extended(self, formula: Formula) -> PseudoLikelihood:
@@ -189,10 +189,6 @@ def undecided_rows(rows: Rows, features: int) -> Rows:
     soft, hard = rows.counts[:, :features], rows.counts[:, features:]
     # every hard grounding holds in the data, so an atom that one depends on is decided
     decided = np.asarray(hard.sum(axis=1)).ravel()
-    if ((decided < 0) & (rows.true.sum(axis=1) > 0)).any() or (
-        (decided > 0) & (rows.false.sum(axis=1) > 0)
-    ).any():
-        raise violated_hard_formula()
     keep = np.flatnonzero(decided == 0)
     return Rows(soft[keep], rows.true[keep], rows.false[keep])
 
@@ -203,21 +199,11 @@ def undecided_blocks(blocks: Blocks, features: int) -> Blocks:
     satisfied = np.asarray(hard.sum(axis=1)).ravel()
     lengths = np.diff(np.append(blocks.starts, len(satisfied)))
     needed = np.repeat(satisfied[blocks.chosen], lengths)
-    if (satisfied > needed).any():
-        raise violated_hard_formula()
     possible = satisfied == needed
     place = np.cumsum(possible) - 1
     kept = np.add.reduceat(possible, blocks.starts) if len(lengths) else lengths
     starts = np.cumsum(kept) - kept
     return Blocks(soft[np.flatnonzero(possible)], starts, place[blocks.chosen], blocks.size)
-
-
-def violated_hard_formula() -> InputError:
-    """Return the error of data that a hard formula forbids."""
-    return InputError(
-        "the data violate a hard formula, so their likelihood is zero",
-        hint="give the formula a weight instead of a full stop, or mend the data",
-    )
 
 
 def handy(counts: csr_array) -> Floats | csr_array:

@@ -253,3 +253,11 @@ def test_number_keys_agree_with_canonical_clauses(seed):
     clauses = [random_clause(rng, schema, constants=0.0, most=4) for _ in range(12)]
     for one, two in product(clauses, repeat=2):
         assert (key(one) == key(two)) == (canonical(one) == canonical(two))
+
+
+@pytest.mark.parametrize("counts", [GridCounts, EngineCounts])
+def test_data_that_break_a_hard_formula_are_refused(counts):
+    mln = MLN.parse("p(a)\nq\np(x) ^ q.")
+    database = Database.from_facts(mln.schema, {}, domains={"a": ["A0"]})
+    with pytest.raises(InputError, match="violate a hard formula"):
+        counts(MemoryEngine([database]), Background(mln.schema, mln.rules))

@@ -24,6 +24,7 @@ from mlnlearn.structure.search.row_model import Histogram, ScoreTest
 from mlnlearn.structure.search.rows import Numbers, Rows, renumbered
 from mlnlearn.weights.blocks import Blocks, compress_blocks
 from mlnlearn.weights.compress import compress
+from mlnlearn.weights.data import refuse_violations
 from mlnlearn.weights.pseudolikelihood import handy, undecided_blocks, undecided_rows
 
 # so many flip counts are kept, of the formulas asked for last
@@ -80,6 +81,7 @@ class EngineCounts:
     """
 
     def __init__(self, engine: Engine, background: Background) -> None:
+        refuse_violations(engine, background.hard)
         self.engine = engine
         self.hard = background.hard
         self._known: dict[tuple[Formula, str], Flips] = {}

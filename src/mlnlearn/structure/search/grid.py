@@ -26,7 +26,7 @@ from mlnlearn.logic.formulas import Formula
 from mlnlearn.structure.search.model import repeated_places
 from mlnlearn.structure.search.patterns import Case, Signed, cases, is_tautology
 from mlnlearn.weights.blocks import require_one_value
-from mlnlearn.weights.pseudolikelihood import violated_hard_formula
+from mlnlearn.weights.data import refuse_violations
 
 MOST_CELLS = 1 << 24
 """Cells of the largest array that may be built."""
@@ -87,6 +87,7 @@ class Grid:
         self.total: dict[str, Floats] = {}
         for predicate in self.stack.schema.predicates:
             self._add(predicate)
+        refuse_violations(engine, hard)
         for formula in hard:
             self._decide(formula)
 
@@ -133,7 +134,6 @@ class Grid:
         for predicate in self.stack.schema.predicates:
             flips = self.formula_flips(formula, predicate).values
             exclusive = self.exclusive(predicate.name)
-            self._require_held(predicate.name, flips)
             # the formula holds in the data: an atom it depends on is decided, and of a block
             # only the values that are as good as the true one are possible
             needed = np.zeros(())
@@ -144,18 +144,6 @@ class Grid:
             free = (flips == needed).astype(np.float64)
             self.true[predicate.name] = self.true[predicate.name] * free
             self.total[predicate.name] = self.total[predicate.name] * free
-
-    def _require_held(self, predicate: str, flips: Floats) -> None:
-        """Refuse data in which a formula that must hold would hold more often after a change."""
-        truth, other = self._false[predicate, False], self._false[predicate, True]
-        needed, exclusive = np.zeros(()), self.exclusive(predicate)
-        if exclusive:
-            axes = tuple(place + 1 for place in exclusive)
-            needed = (flips * truth).sum(axis=axes, keepdims=True)
-        if ((flips > needed) & (other > 0.0)).any() or (
-            not exclusive and ((flips < 0.0) & (truth > 0.0)).any()
-        ):
-            raise violated_hard_formula()
 
     def believing(self, predicate: str, probability: Floats) -> Grid:
         """Return a grid in which a predicate's atoms are true to a degree; its counts are expected.
