@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench torture studies clean
+.PHONY: demo test lint bench deep torture studies clean
 
 demo: $(READY)
 	$(BIN)/mlnlearn demo --report demo.html
@@ -18,6 +18,11 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+
+# 10,000 random models: every path against the reference, minutes on two cores; writes its figures.
+DEEP ?= --models 10000 --jobs 2 --out docs/results/agreement.md
+deep: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m agreement $(DEEP)
 
 # Fuzzed inputs to every reader; TORTURE="--inputs 1000000 --seed 7" for more, or others.
 TORTURE ?=

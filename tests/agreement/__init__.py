@@ -1,0 +1,1 @@
+"""Every path that answers the same question gives the same, right answer."""

@@ -1,0 +1,266 @@
+"""Boosted rules of the suite's own: printed as the library's JSON, evaluated by their definition.
+
+A literal names a variable by its number: those of the head come first. A tree is a number (a leaf)
+or a test with two branches; what a test binds stays bound where it holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from agreement.case import Domains, ground_atoms
+from agreement.language import GroundAtom, Predicate
+from agreement.reference import Bools, Floats, Worlds
+
+
+@dataclass(frozen=True)
+class Literal:
+    """An atom over numbered variables and constants; ``=`` compares two of a type."""
+
+    predicate: Predicate
+    terms: tuple[int | str, ...]
+
+    def plain(self) -> list[Any]:
+        own = [self.predicate.types[0]] if self.predicate.name == "=" else []
+        return [self.predicate.name, *own, *self.terms]
+
+
+Body: TypeAlias = tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    test: Body
+    yes: Tree
+    no: Tree
+
+
+Tree: TypeAlias = float | Split
+
+
+@dataclass(frozen=True)
+class Target:
+    """Rules for one predicate: a bias, weighted clauses, trees."""
+
+    predicate: Predicate
+    bias: float
+    clauses: tuple[tuple[Body, float], ...]
+    trees: tuple[Tree, ...]
+
+    @property
+    def bodies(self) -> Iterator[Body]:
+        yield from (body for body, _ in self.clauses)
+        for tree in self.trees:
+            yield from _tests(tree)
+
+    def plain(self) -> dict[str, Any]:
+        clauses = [{"body": _plain(body), "weight": weight} for body, weight in self.clauses]
+        return {
+            "target": self.predicate.name,
+            "bias": self.bias,
+            "prior": {"clauses": []},
+            "steps": [{"clauses": clauses}, *({"tree": _tree(tree)} for tree in self.trees)],
+            "shifts": [],
+        }
+
+
+def _plain(body: Body) -> list[list[Any]]:
+    return [literal.plain() for literal in body]
+
+
+def _tree(tree: Tree) -> Any:
+    if not isinstance(tree, Split):
+        return tree
+    return {"if": _plain(tree.test), "then": _tree(tree.yes), "else": _tree(tree.no)}
+
+
+def _tests(tree: Tree) -> Iterator[Body]:
+    if isinstance(tree, Split):
+        yield tree.test
+        yield from _tests(tree.yes)
+        yield from _tests(tree.no)
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """A boosted model; `existential` rules count once, not once a grounding."""
+
+    predicates: tuple[Predicate, ...]
+    declared: tuple[tuple[str, tuple[str, ...]], ...]
+    existential: bool
+    targets: tuple[Target, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [target.predicate.name for target in self.targets]
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether a target stands in a body."""
+        used = {lit.predicate.name for t in self.targets for body in t.bodies for lit in body}
+        return bool(used & set(self.names))
+
+    def json(self) -> str:
+        return json.dumps({
+            "format": "mlnlearn boosted rules, version 1",
+            "schema": {
+                "predicates": [
+                    {"name": p.name, "types": list(p.types), "function": False}
+                    for p in self.predicates
+                ],
+                "declared": {kind: list(names) for kind, names in self.declared},
+                "functional": {},
+            },
+            "semantics": "existential" if self.existential else "counting",
+            "targets": [target.plain() for target in self.targets],
+        })  # fmt: skip
+
+    def value(self, target: Target, head: tuple[str, ...], worlds: Worlds) -> Floats:
+        """What the rules say of a head in each world."""
+        start = [(dict(enumerate(head)), np.ones(worlds.size, np.bool_))]
+        total = np.full(worlds.size, target.bias)
+        for body, weight in target.clauses:
+            counts = _count(_joined(start, body, worlds), worlds.size)
+            total += weight * (counts > 0 if self.existential else counts)
+        for tree in target.trees:
+            total += self._descend(tree, start, worlds)
+        return total
+
+    def _descend(self, tree: Tree, rows: list[Row], worlds: Worlds) -> Floats:
+        if not isinstance(tree, Split):
+            counts = _count(rows, worlds.size)
+            return tree * np.asarray(counts > 0 if self.existential else counts, float)
+        tested = _joined(rows, tree.test, worlds)
+        holds = _count(tested, worlds.size) > 0
+        yes, no = self._descend(tree.yes, tested, worlds), self._descend(tree.no, rows, worlds)
+        return np.where(holds, yes, no)
+
+    def log_weights(self, worlds: Worlds) -> Floats:
+        """Under counting semantics: minus what the rules give to the heads that are false."""
+        total = np.zeros(worlds.size)
+        for target in self.targets:
+            for name, head in ground_atoms([target.predicate], worlds.domains):
+                value = self.value(target, head, worlds)
+                total = total - np.where(worlds.truth[name, head], 0.0, value)
+        return total
+
+
+Row: TypeAlias = tuple[dict[int, str], Bools]
+"""Values of variables, and the worlds in which what bound them is true."""
+
+
+def _joined(rows: Sequence[Row], body: Body, worlds: Worlds) -> list[Row]:
+    """Extend every row by every choice of values for the new variables of a conjunction."""
+    types: dict[int, str] = {}
+    for literal in body:
+        for term, kind in zip(literal.terms, literal.predicate.types, strict=True):
+            if isinstance(term, int):
+                types.setdefault(term, kind)
+    found = []
+    for values, truth in rows:
+        new = [variable for variable in types if variable not in values]
+        for names in product(*(worlds.domains[types[variable]] for variable in new)):
+            more = {**values, **dict(zip(new, names, strict=True))}
+            holds = truth
+            for literal in body:
+                holds = holds & _holds(literal, more, worlds)
+            if holds.any():
+                found.append((more, holds))
+    return found
+
+
+def _holds(literal: Literal, values: dict[int, str], worlds: Worlds) -> Bools:
+    terms = tuple(values[t] if isinstance(t, int) else t for t in literal.terms)
+    if literal.predicate.name == "=":
+        return np.full(worlds.size, terms[0] == terms[1])
+    nowhere = np.zeros(worlds.size, np.bool_)
+    return worlds.truth.get((literal.predicate.name, terms), nowhere)
+
+
+def _count(rows: Sequence[Row], size: int) -> np.ndarray:
+    return sum((truth.astype(np.int64) for _, truth in rows), np.zeros(size, np.int64))
+
+
+def random_boosted(
+    rng: np.random.Generator, predicates: Sequence[Predicate], constants: Domains,
+    declared: tuple[tuple[str, tuple[str, ...]], ...],
+) -> Boosted:  # fmt: skip
+    """Rules for one or two of some predicates, at times joint ones."""
+    plain = tuple(Predicate(p.name, p.types) for p in predicates)
+    order = [plain[i] for i in rng.permutation(len(plain))]
+    targets = order[: 1 + int(rng.random() < 0.4)] if len(order) > 1 else order
+    joint = rng.random() < 0.5
+    bodies = [p for p in plain if joint or p not in targets]
+    maker = _Maker(rng, bodies or [p for p in plain if p not in targets], constants)
+    made = tuple(maker.target(predicate) for predicate in targets)
+    return Boosted(plain, declared, bool(rng.random() < 0.3), made)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    rng: np.random.Generator
+    predicates: Sequence[Predicate]
+    constants: Domains
+
+    def target(self, predicate: Predicate) -> Target:
+        heads = list(predicate.types)
+        clauses, trees = [], []
+        if self.predicates:
+            for _ in range(self.rng.integers(0, 3)):
+                clauses.append((self._body(list(heads)), self._value()))
+            for _ in range(self.rng.integers(0, 2 if clauses else 3)):
+                trees.append(self._tree(list(heads), 2))
+        return Target(predicate, self._value(), tuple(clauses), tuple(trees))
+
+    def _value(self) -> float:
+        return round(float(self.rng.normal(0.0, 1.0)), 3)
+
+    def _tree(self, types: list[str], depth: int) -> Tree:
+        if depth == 0 or self.rng.random() < 0.2:
+            return self._value()
+        inner = list(types)
+        test = self._body(inner)
+        return Split(test, self._tree(inner, depth - 1), self._tree(list(types), depth - 1))
+
+    def _body(self, types: list[str]) -> Body:
+        """One or two literals; the types of new variables are added to the list."""
+        return tuple(self._literal(types) for _ in range(self.rng.integers(1, 3)))
+
+    def _literal(self, types: list[str]) -> Literal:
+        same = [(i, j) for i in range(len(types)) for j in range(i) if types[i] == types[j]]
+        if same and self.rng.random() < 0.1:
+            pair = same[self.rng.integers(len(same))]
+            return Literal(Predicate("=", (types[pair[0]],) * 2), pair)
+        predicate = self.predicates[self.rng.integers(len(self.predicates))]
+        terms: list[int | str] = []
+        for kind in predicate.types:
+            known = [number for number, own in enumerate(types) if own == kind]
+            if self.constants[kind] and self.rng.random() < 0.15:
+                terms.append(self.constants[kind][self.rng.integers(len(self.constants[kind]))])
+            elif known and (self.rng.random() < 0.7 or len(types) > 3):
+                terms.append(known[self.rng.integers(len(known))])
+            else:
+                types.append(kind)
+                terms.append(len(types) - 1)
+        return Literal(predicate, tuple(terms))
+
+
+def conditional(
+    model: Boosted, target: Target, atom: GroundAtom, truth: frozenset[GroundAtom], domains: Domains
+) -> float:
+    """The probability of one atom given all others."""
+    pair = {other: np.full(2, other in truth) for other in ground_atoms(model.predicates, domains)}
+    pair[atom] = np.array([False, True])
+    worlds = Worlds(domains, pair, 2)
+    if model.existential:
+        odds = float(model.value(target, atom[1], worlds)[0])
+    else:
+        false, true = model.log_weights(worlds)
+        odds = float(true - false)
+    return float(1.0 / (1.0 + np.exp(-odds)))
