@@ -122,7 +122,7 @@ def _cells(rng: np.random.Generator, name: str, codes: Codes, share: float) -> C
 def edges(task: Task) -> dict[str, Any]:
     """Learn from one data set; return the pairs of columns with an edge between them."""
     data = one_table(task) if task.kind == "table" else rated_films(task)
-    net = LEARNER.fit(*data).net
+    net = LEARNER.fit(data).model.net
     pairs = [(net.nodes[parent], net.nodes[child]) for parent, child in net.edges]
     found = {
         "-".join(sorted(node.predicate.name for node in pair))

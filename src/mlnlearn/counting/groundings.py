@@ -19,8 +19,8 @@ from mlnlearn.logic.atoms import Atom, Constant, Variable
 
 
 @dataclass(frozen=True, slots=True)
-class Bindings:
-    """Values of variables, one row a grounding."""
+class Assignments:
+    """Values of named variables, one row a grounding."""
 
     database: Codes
     columns: Mapping[Variable, Codes]
@@ -28,9 +28,9 @@ class Bindings:
     def __len__(self) -> int:
         return len(self.database)
 
-    def rows(self, chosen: Ints | slice) -> Bindings:
+    def rows(self, chosen: Ints | slice) -> Assignments:
         """Return some of the rows."""
-        return Bindings(
+        return Assignments(
             self.database[chosen], {v: column[chosen] for v, column in self.columns.items()}
         )
 
@@ -41,7 +41,7 @@ def enumerate_groundings(
     negative: Sequence[Atom] = (),
     variables: Mapping[Variable, str] | None = None,
     chunk: int = 1 << 20,
-) -> Iterator[Bindings]:
+) -> Iterator[Assignments]:
     """Yield, in chunks, the values of variables for which atoms are true and others are not.
 
     Parameters
@@ -74,13 +74,13 @@ def enumerate_groundings(
             if isinstance(term, Variable):
                 extra.setdefault(term, kind)
     domains = [member_atom(stack, kind, v) for v, kind in extra.items() if v not in bound]
-    start = Bindings(np.arange(len(stack), dtype=np.int32), {})
+    start = Assignments(np.arange(len(stack), dtype=np.int32), {})
     yield from _extend(stack, start, [*positive, *domains], list(negative), chunk)
 
 
 def _extend(
-    stack: Stack, rows: Bindings, waiting: list[Atom], negative: list[Atom], chunk: int
-) -> Iterator[Bindings]:
+    stack: Stack, rows: Assignments, waiting: list[Atom], negative: list[Atom], chunk: int
+) -> Iterator[Assignments]:
     ready = [atom for atom in negative if _is_bound(atom, rows)]
     for atom in ready:
         rows = rows.rows(np.flatnonzero(~_is_true(stack, atom, rows)))
@@ -97,7 +97,7 @@ def _extend(
         yield from _extend(stack, piece, rest, negative, chunk)
 
 
-def _cost(stack: Stack, atom: Atom, rows: Bindings) -> float:
+def _cost(stack: Stack, atom: Atom, rows: Assignments) -> float:
     """Rows that a join with the atom makes of one row, if values were spread evenly."""
     result = float(len(stack.relation(atom.predicate)))
     for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
@@ -106,11 +106,11 @@ def _cost(stack: Stack, atom: Atom, rows: Bindings) -> float:
     return result
 
 
-def _is_bound(atom: Atom, rows: Bindings) -> bool:
+def _is_bound(atom: Atom, rows: Assignments) -> bool:
     return all(isinstance(term, Constant) or term in rows.columns for term in atom.terms)
 
 
-def _bound_columns(stack: Stack, atom: Atom, rows: Bindings) -> dict[int, Codes]:
+def _bound_columns(stack: Stack, atom: Atom, rows: Assignments) -> dict[int, Codes]:
     """Return the values that the rows (or constants) give to the atom's places."""
     found: dict[int, Codes] = {}
     for place, (term, kind) in enumerate(zip(atom.terms, atom.predicate.types, strict=True)):
@@ -122,7 +122,7 @@ def _bound_columns(stack: Stack, atom: Atom, rows: Bindings) -> dict[int, Codes]
 
 
 def _is_true(
-    stack: Stack, atom: Atom, rows: Bindings
+    stack: Stack, atom: Atom, rows: Assignments
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     _, lengths = _Join(stack, atom, rows).ranges
     return lengths > 0
@@ -131,7 +131,7 @@ def _is_true(
 class _Join:
     """Rows joined with the facts of one atom, computed piece by piece."""
 
-    def __init__(self, stack: Stack, atom: Atom, rows: Bindings) -> None:
+    def __init__(self, stack: Stack, atom: Atom, rows: Assignments) -> None:
         self.rows = rows
         self.atom = atom
         relation = stack.relation(atom.predicate)
@@ -151,7 +151,7 @@ class _Join:
         self.index = Index(keys)
         self.ranges = self.index.ranges(wanted)
 
-    def pieces(self, chunk: int) -> Iterator[Bindings]:
+    def pieces(self, chunk: int) -> Iterator[Assignments]:
         starts, lengths = self.ranges
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
@@ -163,14 +163,14 @@ class _Join:
             yield self._joined(first, starts[piece], lengths[piece])
             first = last
 
-    def _joined(self, first: int, starts: Ints, lengths: Ints) -> Bindings:
+    def _joined(self, first: int, starts: Ints, lengths: Ints) -> Assignments:
         left = np.repeat(np.arange(first, first + len(lengths)), lengths)
         right = self.index.rows(starts, lengths)
         columns = {v: column[left] for v, column in self.rows.columns.items()}
         for term, column in zip(self.atom.terms, self.facts, strict=True):
             if isinstance(term, Variable) and term not in columns:
                 columns[term] = column[right]
-        return Bindings(self.rows.database[left], columns)
+        return Assignments(self.rows.database[left], columns)
 
 
 def _repeats_agree(atom: Atom, columns: Sequence[Codes]) -> Ints | slice:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import pack
-from mlnlearn.counting.groundings import Bindings, enumerate_groundings
+from mlnlearn.counting.groundings import Assignments, enumerate_groundings
 from mlnlearn.counting.prepare import order_atom
 from mlnlearn.counting.stack import Stack
 from mlnlearn.infer.grounding.worlds import Knowledge, World
@@ -139,11 +139,11 @@ class Evidence:
 
     # Groundings ---------------------------------------------------------------------------------
 
-    def groundings(self, condition: Condition, types: Types) -> Iterator[Bindings]:
+    def groundings(self, condition: Condition, types: Types) -> Iterator[Assignments]:
         """Yield, in chunks, the values of variables (of `types` too) that meet a condition."""
         return enumerate_groundings(self.stack, condition.joined, condition.refused, types)
 
-    def places(self, atom: Atom, rows: Bindings) -> Ints | None:
+    def places(self, atom: Atom, rows: Assignments) -> Ints | None:
         """Return, per row, the place of the atom among all values of all variables; -1 if known.
 
         None where all atoms of the predicate are known.
@@ -159,7 +159,7 @@ class Evidence:
         found = np.minimum(np.searchsorted(known.unknown, keys), len(known.unknown) - 1)
         return np.where(known.unknown[found] == keys, table[found], -1)
 
-    def _columns(self, atom: Atom, rows: Bindings) -> list[Codes]:
+    def _columns(self, atom: Atom, rows: Assignments) -> list[Codes]:
         return [
             rows.columns[term]
             if isinstance(term, Variable)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.count import count_by
-from mlnlearn.counting.groundings import Bindings
+from mlnlearn.counting.groundings import Assignments
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.prepare import member_atom
 from mlnlearn.counting.query import CountTable
@@ -162,7 +162,7 @@ class ClauseGrounder:
 
     def _rows(
         self, job: _Job, condition: Condition, live: Sequence[Literal]
-    ) -> Iterator[tuple[Bindings, Floats]]:
+    ) -> Iterator[tuple[Assignments, Floats]]:
         """Yield the groundings that meet a condition, equal ones up to decided literals counted."""
         seen = {term for literal in live for term in literal.atom.terms}
         kept = tuple(v for v in job.types if v in seen or v in job.part.per_constant)
@@ -172,7 +172,7 @@ class ClauseGrounder:
             return
         table = self._counted(job, condition, kept)
         counts = table.counts.astype(np.float64) * job.multiple
-        rows = Bindings(table.database, dict(zip(kept, table.columns, strict=True)))
+        rows = Assignments(table.database, dict(zip(kept, table.columns, strict=True)))
         for first in range(0, len(rows), _CHUNK):
             piece = slice(first, first + _CHUNK)
             yield rows.rows(piece), counts[piece]
@@ -218,7 +218,7 @@ class ClauseGrounder:
     def _add_rows(
         self,
         job: _Job,
-        rows: Bindings,
+        rows: Assignments,
         counts: Floats,
         literals: Sequence[Literal],
         more: Sequence[tuple[Ints, Ints]] = (),
@@ -259,7 +259,7 @@ class ClauseGrounder:
 
     # Messages -----------------------------------------------------------------------------------
 
-    def _named(self, job: _Job, rows: Bindings) -> str:
+    def _named(self, job: _Job, rows: Assignments) -> str:
         """Describe the grounding of the first row."""
         names = []
         for variable, kind in job.types.items():

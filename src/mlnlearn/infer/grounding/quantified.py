@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Index, common_keys
-from mlnlearn.counting.groundings import Bindings
+from mlnlearn.counting.groundings import Assignments
 from mlnlearn.errors import InputError
 from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
 from mlnlearn.infer.network import Codes, Flags, Ints
@@ -139,7 +139,7 @@ class ExistentialTable:
         ]
         self.literals = np.concatenate([none, *literals])
 
-    def attach(self, rows: Bindings) -> tuple[Flags, Ints, Ints]:
+    def attach(self, rows: Assignments) -> tuple[Flags, Ints, Ints]:
         """Return the rows for which the existential holds, and for the others rows and literals."""
         wanted, keys = common_keys(
             [rows.database, *(rows.columns[v] for v in self.free)], self.columns, self.sizes
@@ -154,7 +154,9 @@ class ExistentialTable:
         return holds, owners[keep], literals[keep]
 
 
-def _open_literals(evidence: Evidence, cube: Cube, types: Types) -> Iterator[tuple[Bindings, Ints]]:
+def _open_literals(
+    evidence: Evidence, cube: Cube, types: Types
+) -> Iterator[tuple[Assignments, Ints]]:
     """Yield groundings of a conjunction that may be true, with the literal that decides, or -1."""
     literals = [evidence.resolved(literal, types) for literal in cube]
     condition = sum((evidence.unsatisfied(~lit) for lit in literals), Condition())
