@@ -215,6 +215,37 @@ class Index:
         return places if self.order is None else self.order[places]
 
 
+def matching_rows(
+    left: Sequence[AnyInts], right: Sequence[AnyInts], sizes: Sequence[int]
+) -> tuple[Ints, Ints]:
+    """Return all pairs of a row on the left and an equal one on the right, in order of the left.
+
+    Examples
+    --------
+    >>> first, second = matching_rows([np.array([1, 2])], [np.array([2, 0, 2])], [3])
+    >>> first.tolist(), second.tolist()
+    ([1, 1], [0, 2])
+    """
+    wanted, keys = common_keys(left, right, sizes)
+    index = Index(keys)
+    starts, lengths = index.ranges(wanted)
+    return np.repeat(np.arange(len(wanted)), lengths), index.rows(starts, lengths)
+
+
+def rows_of(known: Sequence[AnyInts], wanted: Sequence[AnyInts], sizes: Sequence[int]) -> Ints:
+    """Return the place of each wanted row among distinct known ones, -1 where there is none.
+
+    Examples
+    --------
+    >>> rows_of([np.array([5, 3])], [np.array([3, 4])], [6]).tolist()
+    [1, -1]
+    """
+    found = np.full(len(wanted[0]), -1, np.int64)
+    rows, places = matching_rows(wanted, known, sizes)
+    found[rows] = places
+    return found
+
+
 def expand_ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate ``range(start, start + length)`` of all pairs."""
     ends = np.cumsum(lengths)

@@ -78,10 +78,16 @@ class Objects:
             everything = np.arange(bounds[-1], dtype=np.int32)
             numbers = np.repeat(np.arange(len(self.databases), dtype=np.int32), np.diff(bounds))
             return np.stack([numbers, everything, everything])
-        facts = [database.facts(predicate.name) for database in self.databases]
-        sizes = [columns.shape[1] for columns in facts]
-        numbers = np.repeat(np.arange(len(facts), dtype=np.int32), sizes)
-        return self.numbered(predicate, numbers, np.concatenate(facts, axis=1))
+        return self._stacked(predicate, [db.facts(predicate.name) for db in self.databases])
+
+    def unknown(self, predicate: Predicate) -> Codes:
+        """Return the atoms of a predicate that are listed as unknown, as `relation` does facts."""
+        return self._stacked(predicate, [db.unknown_facts(predicate.name) for db in self.databases])
+
+    def _stacked(self, predicate: Predicate, atoms: Sequence[Codes]) -> Codes:
+        sizes = [columns.shape[1] for columns in atoms]
+        numbers = np.repeat(np.arange(len(atoms), dtype=np.int32), sizes)
+        return self.numbered(predicate, numbers, np.concatenate(atoms, axis=1))
 
     def values(self, kind: str) -> tuple[dict[str, int], NDArray[np.int32]]:
         """Return the code of each constant's name, and the code of each object."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Index, common_keys
+from mlnlearn.counting.arrays import matching_rows
 from mlnlearn.counting.groundings import Assignments
 from mlnlearn.errors import InputError
 from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
@@ -141,13 +141,9 @@ class ExistentialTable:
 
     def attach(self, rows: Assignments) -> tuple[Flags, Ints, Ints]:
         """Return the rows for which the existential holds, and for the others rows and literals."""
-        wanted, keys = common_keys(
-            [rows.database, *(rows.columns[v] for v in self.free)], self.columns, self.sizes
-        )
-        index = Index(keys)
-        starts, lengths = index.ranges(wanted)
-        owners = np.repeat(np.arange(len(rows)), lengths)
-        literals = self.literals[index.rows(starts, lengths)]
+        wanted = [rows.database, *(rows.columns[v] for v in self.free)]
+        owners, places = matching_rows(wanted, self.columns, self.sizes)
+        literals = self.literals[places]
         holds = np.zeros(len(rows), np.bool_)
         holds[owners[literals < 0]] = True
         keep = ~holds[owners]

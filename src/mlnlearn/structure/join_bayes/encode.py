@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Index, Ints, pack
+from mlnlearn.counting.arrays import Codes, Ints, rows_of
+from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 
@@ -41,14 +41,11 @@ class EncodedData:
     def __init__(
         self, databases: Sequence[Database], layout: Layout, *, pooled: bool = False
     ) -> None:
-        self.databases = tuple(databases)
         self.layout = layout
+        self.objects = Objects(databases)
         self.populations = 1 if pooled else len(databases)
-        self.sizes: dict[str, Ints] = {
-            kind: np.array([db.size(kind) for db in databases], np.int64)
-            for kind in dict.fromkeys(layout.types.values())
-        }
-        self._starts = {kind: np.cumsum(sizes) - sizes for kind, sizes in self.sizes.items()}
+        kinds = dict.fromkeys(layout.types.values())
+        self.sizes: dict[str, Ints] = {k: np.diff(self.objects.offsets[k]) for k in kinds}
         if pooled:
             self.sizes = {kind: sizes.sum(keepdims=True) for kind, sizes in self.sizes.items()}
         self.owner: dict[str, Codes] = {
@@ -56,7 +53,7 @@ class EncodedData:
             for kind, sizes in self.sizes.items()
         }
         self.links: dict[str, Codes] = {
-            relationship.predicate.name: self._entities(relationship.predicate, "true")
+            relationship.predicate.name: self.objects.relation(relationship.predicate)[1:]
             for relationship in layout.relationships
         }
         self.values: dict[str, Codes] = {}
@@ -86,71 +83,41 @@ class EncodedData:
         """Return the number of entities of a type in all databases."""
         return int(self.sizes[kind].sum())
 
-    def _entities(self, predicate: Predicate, truth: str, places: int | None = None) -> Codes:
-        """Return facts with entities numbered through all databases."""
-        keys = predicate.arity if places is None else places
-        parts = []
-        for number, database in enumerate(self.databases):
-            facts = getattr(database, truth).get(predicate.name)
-            if facts is None:
-                continue
-            shifts = [self._starts[kind][number] for kind in predicate.types[:keys]]
-            parts.append(facts[:keys] + np.array(shifts, np.int64)[:, None])
-        if not parts:
-            return np.empty((keys, 0), np.int32)
-        return np.concatenate(parts, axis=1).astype(np.int32)
-
-    def _recoded(self, node: Node) -> Codes:
-        """Return the node's value code in every true fact, in the order of `_entities`."""
-        if node.is_flag:
-            return np.ones(sum(db.count(node.predicate.name) for db in self.databases), np.int32)
-        code_of = {name: code for code, name in enumerate(node.values)}
-        parts = [np.empty(0, np.int32)]
-        for database in self.databases:
-            names = database.domains[node.predicate.types[-1]].names
+    def _facts(self, node: Node) -> Iterator[tuple[Codes, Codes]]:
+        """Yield entities of the facts that tell a node's values, and the codes of these."""
+        true = self.objects.relation(node.predicate)[1:]
+        if not node.is_flag:
+            names, codes = self.objects.values(node.predicate.types[-1])
+            code_of = {name: code for code, name in enumerate(node.values)}
             table = np.array([code_of.get(name, node.size) for name in names], np.int32)
-            parts.append(table[database.facts(node.predicate.name)[-1]])
-        return np.concatenate(parts)
+            yield true[:-1], table[codes[true[-1]]]
+            return
+        unknown = self.objects.unknown(node.predicate)[1:]
+        yield true, np.full(true.shape[1], node.values.index("T"), np.int32)
+        yield unknown, np.full(unknown.shape[1], node.size, np.int32)
 
     def _entity_values(self, node: Node) -> Codes:
-        kind = node.predicate.types[0]
-        codes = np.full(self.total(kind), 0 if node.is_flag else node.size, np.int32)
-        [entities] = self._entities(node.predicate, "true", 1)
-        if len(np.unique(entities)) < len(entities):
-            raise _several(node)
-        codes[entities] = self._recoded(node)
-        if node.is_flag:
-            codes[self._entities(node.predicate, "unknown", 1)[0]] = node.size
-        return codes
+        absent = node.values.index("F") if node.is_flag else node.size
+        values = np.full(self.total(node.predicate.types[0]), absent, np.int32)
+        for (entities,), codes in self._facts(node):
+            if len(np.unique(entities)) < len(entities):
+                raise _several(node)
+            values[entities] = codes
+        return values
 
     def _link_values(self, node: Node, relationship: Relationship) -> Codes:
         predicate = relationship.predicate
         sizes = [self.total(kind) for kind in predicate.types]
-        links = self._keys(self.links[predicate.name], sizes)
+        links = self.links[predicate.name]
         absent = node.values.index("F") if node.is_flag else node.size
-        codes = np.full(len(links), absent, np.int32)
-        index = Index(links)
-        for truth in ("true", "unknown") if node.is_flag else ("true",):
-            facts = self._keys(self._entities(node.predicate, truth, predicate.arity), sizes)
-            if len(np.unique(facts)) < len(facts):
+        values = np.full(links.shape[1], absent, np.int32)
+        for entities, codes in self._facts(node):
+            rows = rows_of(list(links), list(entities), sizes)
+            there = rows >= 0
+            if len(np.unique(rows[there])) < there.sum():
                 raise _several(node)
-            starts, found = index.ranges(facts)
-            rows = index.rows(starts, found)
-            code = (
-                np.full(len(facts), node.size, np.int32)
-                if truth == "unknown"
-                else node.values.index("T") * np.ones(len(facts), np.int32)
-                if node.is_flag
-                else self._recoded(node)
-            )
-            codes[rows] = code[found > 0]
-        return codes
-
-    def _keys(self, columns: Codes, sizes: Sequence[int]) -> Ints:
-        keys = pack(list(columns), sizes)
-        if keys is None:
-            raise InputError(f"a relationship over {sizes} entities has too many possible links")
-        return keys
+            values[rows[there]] = codes[there]
+        return values
 
 
 def _several(node: Node) -> InputError:

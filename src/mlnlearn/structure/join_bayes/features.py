@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
-from mlnlearn.counting.arrays import Codes, Index, Ints, pack
+from mlnlearn.counting.arrays import Codes, Ints, rows_of
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
@@ -130,7 +130,6 @@ class _Builder:
         self.rows: list[Ints] = []
         self.columns: list[Ints] = []
         self.counts: list[Floats] = []
-        self._links: Index | None = None
 
     def add(self, family: FamilyRules, start: int) -> None:
         """Add a family: each occurrence of the attribute, and where two coincide."""
@@ -208,13 +207,7 @@ class _Builder:
             return counts.kept[0].astype(np.int64)
         data, predicate = self.counter.data, self.owner.predicate
         sizes = [data.total(kind) for kind in predicate.types]
-        if self._links is None:
-            keys = pack(list(data.links[predicate.name]), sizes)
-            assert keys is not None  # the links could not have been encoded otherwise
-            self._links = Index(keys)
-        wanted = pack(list(counts.kept), sizes)
-        assert wanted is not None
-        return self._links.rows(*self._links.ranges(wanted))
+        return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
 
     def matrix(self, groundings: int, rules: int) -> csr_matrix:
         """Return the matrix; entries of the same place are summed."""

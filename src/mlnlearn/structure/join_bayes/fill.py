@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Index, pack
+from mlnlearn.counting.arrays import rows_of
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import build_database, says_yes
 from mlnlearn.data.load.columns import Column
@@ -168,11 +168,7 @@ def _groundings(database: Database, mapping: Mapping, entry: TableMapping, table
     if entry.kind == "entity":
         return keys[0].astype(np.int64)
     sizes = [database.size(kind) for kind in kinds]
-    links, wanted = pack(list(database.facts(entry.predicate)), sizes), pack(keys, sizes)
-    assert links is not None  # the links could not have been predicted otherwise
-    assert wanted is not None
-    index = Index(links)
-    return index.rows(*index.ranges(wanted))
+    return rows_of(list(database.facts(entry.predicate)), keys, sizes)
 
 
 def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str]) -> Column:
