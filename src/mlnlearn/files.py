@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import math
 import os
 import shutil
 import stat
@@ -18,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from mlnlearn.errors import InputError, InputErrors, Location
 
@@ -297,30 +296,3 @@ def _files_of(path: AnyPath) -> Iterator[AnyPath]:
             yield from folder.iterdir()
         except (OSError, ValueError):
             continue
-
-
-def refuse_non_finite(value: Any, where: str) -> None:
-    """Refuse plain data (dictionaries, lists, numbers) with NaN or an infinity in it.
-
-    JSON has no words for these, but Python's reader takes them.
-
-    Examples
-    --------
-    >>> refuse_non_finite({"targets": [{"bias": float("nan")}]}, "m.json")
-    Traceback (most recent call last):
-    ...
-    mlnlearn.errors.InputError: m.json: targets.0.bias is nan, not a finite number
-      hint: learn the model again, or mend the file
-    """
-    waiting: list[tuple[str, Any]] = [("", value)]
-    while waiting:
-        place, part = waiting.pop()
-        if isinstance(part, float) and not math.isfinite(part):
-            raise InputError(
-                f"{where}: {place[1:]} is {part}, not a finite number",
-                hint="learn the model again, or mend the file",
-            )
-        if isinstance(part, dict):
-            waiting += [(f"{place}.{name}", item) for name, item in part.items()]
-        elif isinstance(part, list):
-            waiting += [(f"{place}.{number}", item) for number, item in enumerate(part)]

@@ -15,14 +15,16 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from mlnlearn.documents import Count, Place, decode, in_file, read_document, signed, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import Node, NodeFile
 from mlnlearn.model.bayesnet_text import bif_text, dot_text, svg_text
 
 Floats = NDArray[np.float64]
@@ -262,13 +264,15 @@ class ParametrizedBayesNet:
         """Write the net as the ending says: ``.bif``, ``.dot``, ``.svg``; else JSON."""
         writers = {".bif": self.bif, ".dot": self.dot, ".svg": self.svg}
         write = writers.get(Path(path).suffix)
-        text = write() if write else json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        content = signed(self.as_dict())
+        text = write() if write else json.dumps(content, indent=1, ensure_ascii=False)
         write_files({path: text.rstrip("\n") + "\n"})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ParametrizedBayesNet:
         """Read a net that was saved as ``.json``."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        with in_file(path):
+            return cls.from_file(decode(read_document(path), NetFile))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the net as plain values, for JSON."""
@@ -287,19 +291,22 @@ class ParametrizedBayesNet:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ParametrizedBayesNet:
+    def from_file(cls, file: NetFile) -> ParametrizedBayesNet:
         """Undo `as_dict`."""
-        if data.get("format") != _FORMAT:
-            raise InputError(f"not a Bayes net: the format is {data.get('format')!r}")
-        nodes = tuple(Node.from_dict(entry) for entry in data["nodes"])
+        nodes: list[Node] = []
+        for number, entry in enumerate(file.nodes):
+            with within(f"nodes[{number}]"):
+                nodes.append(Node.from_file(entry))
+                if str(nodes[-1]) in map(str, nodes[:-1]):
+                    raise InputError(f"there are two nodes {nodes[-1]}")
+        _check_links(nodes)
+        if len(file.tables) != len(nodes):
+            raise InputError(f"tables: {len(nodes)} nodes have {len(file.tables)} of them")
         tables = []
-        for node, entry in zip(nodes, data["tables"], strict=True):
-            parents = tuple(int(place) for place in entry["parents"])
-            counts = np.array(entry["counts"], np.float64).reshape(-1, node.size)
-            rows = np.array(entry["configurations"], np.int64)
-            rows = rows.reshape(len(counts), len(parents))
-            tables.append(ConditionalTable(parents, rows, counts, float(entry["prior"])))
-        return cls(nodes, tuple(tables))
+        for number, table in enumerate(file.tables):
+            with within(f"tables[{number}]"):
+                tables.append(_table(table, number, nodes))
+        return cls(tuple(nodes), tuple(tables))
 
     def _value(self, place: int, name: str) -> int:
         values = self.nodes[place].values
@@ -317,3 +324,58 @@ class ParametrizedBayesNet:
             parents = ", ".join(str(self.nodes[place]) for place in table.parents)
             lines.append(f"{node} <- {parents}" if parents else str(node))
         return "\n".join(lines)
+
+
+def _check_links(nodes: Sequence[Node]) -> None:
+    """Refuse attributes of relationships without a link, and variables of two types."""
+    links = {node.predicate: node.variables for node in nodes if node.is_link}
+    types: dict[object, str] = {}
+    for number, node in enumerate(nodes):
+        with within(f"nodes[{number}]"):
+            if node.relationship is not None and links.get(node.relationship) != node.variables:
+                raise InputError(f"{node} belongs to a link that is not in the net")
+            for variable, kind in zip(node.variables, node.predicate.types, strict=False):
+                if types.setdefault(variable, kind) != kind:
+                    raise InputError(f"{variable} is a {types[variable]} before, not a {kind}")
+
+
+def _table(file: TableFile, child: int, nodes: Sequence[Node]) -> ConditionalTable:
+    parents = tuple(file.parents)
+    if any(parent >= len(nodes) for parent in parents) or len(set(parents)) < len(parents):
+        raise InputError(f"parents: {list(parents)} are not places of different nodes")
+    rows = integer_rows(file.configurations, [nodes[p].size for p in parents], "configurations")
+    counts = count_rows(file.counts, nodes[child].size, len(rows))
+    return ConditionalTable(parents, rows, counts, file.prior)
+
+
+def integer_rows(rows: Sequence[Sequence[int]], sizes: Sequence[int], place: str) -> Ints:
+    """Return rows of values, each below its size."""
+    for number, row in enumerate(rows):
+        if len(row) != len(sizes) or any(v >= size for v, size in zip(row, sizes, strict=True)):
+            raise InputError(f"{place}[{number}]: expected values below {list(sizes)}")
+    return np.array(rows, np.int64).reshape(len(rows), len(sizes))
+
+
+def count_rows(rows: Sequence[Sequence[float]], width: int, length: int) -> Floats:
+    """Return rows of counts, as many and as wide as said."""
+    if len(rows) != length or any(len(row) != width for row in rows):
+        raise InputError(f"counts: expected {length} rows of {width} numbers")
+    return np.array(rows, np.float64).reshape(length, width)
+
+
+class TableFile(Struct, forbid_unknown_fields=True):
+    """A conditional table in a file."""
+
+    parents: list[Place]
+    configurations: list[list[Place]]
+    counts: list[list[Count]]
+    prior: Annotated[float, Meta(gt=0.0, le=1e15)]
+
+
+class NetFile(Struct, forbid_unknown_fields=True):
+    """A net in a file."""
+
+    format: Literal["mlnlearn bayes net 1"]
+    nodes: list[NodeFile]
+    tables: list[TableFile]
+    checksum: str = ""

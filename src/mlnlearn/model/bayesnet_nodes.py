@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
+
+from mlnlearn.documents import Name
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import Formula, Not
 
@@ -90,14 +93,41 @@ class Node:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Node:
+    def from_file(cls, file: NodeFile) -> Node:
         """Undo `as_dict`."""
-        name, *types = data["predicate"]
-        link = data["relationship"]
-        return cls(
+        name, *types = file.predicate
+        link = file.relationship
+        found = cls(
             Predicate(name, tuple(types)),
-            tuple(Variable(item) for item in data["variables"]),
-            tuple(data["values"]),
+            tuple(map(Variable, file.variables)),
+            tuple(file.values),
             None if link is None else Predicate(link[0], tuple(link[1:])),
-            bool(data["main"]),
+            file.main,
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Refuse what no layout of tables has."""
+        if self.predicate.arity - len(self.variables) not in (0, 1):
+            raise InputError(f"{self.predicate} cannot have {len(self.variables)} variables")
+        if len(set(self.variables)) < len(self.variables) or len(set(self.values)) < self.size:
+            raise InputError("a variable or a value is there twice")
+        linked = self.relationship is not None and not self.is_link
+        if linked and (self.size < 2 or self.values[0] != ABSENT):
+            raise InputError(f"an attribute of a relationship has the first value {ABSENT}")
+        own = self.values[1:] if linked else self.values
+        if self.is_flag and own != FALSE_TRUE:
+            raise InputError(f"{self.predicate} is true or false, not one of {self.values}")
+        if linked and self.relationship and self.relationship.arity != len(self.variables):
+            raise InputError(f"{self.relationship} has other variables than {self}")
+
+
+class NodeFile(Struct, forbid_unknown_fields=True):
+    """A node in a file."""
+
+    predicate: Annotated[list[Name], Meta(min_length=1, max_length=64)]
+    variables: list[Name]
+    values: Annotated[list[str], Meta(min_length=1)]
+    relationship: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None
+    main: bool

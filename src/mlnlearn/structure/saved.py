@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from mlnlearn.documents import read_document
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import content_hash, open_input, read_text
 from mlnlearn.model.boosted.files import FORMAT as BOOSTED
@@ -41,8 +41,12 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
         raise InputError("the name of the model is empty")
     named = _looks_like_json(given)
     file = given if named else given.with_suffix(".json")
-    plain = _json(file) if named or file.exists() else None
-    if plain is None or plain.get("format") not in (BOOSTED, NET):
+    plain = read_document(file) if named or file.exists() else None
+    if not isinstance(plain, dict) or plain.get("format") not in (BOOSTED, NET):
+        if named and given.suffix == ".json":
+            raise InputError(
+                f"no model: its format is neither {BOOSTED!r} nor {NET!r}", Location(str(file))
+            )
         return MLN.read(given)
     if not named and plain.get("rules") != content_hash(read_text(given)):
         return MLN.read(given)
@@ -60,20 +64,3 @@ def _looks_like_json(path: Path) -> bool:
             return file.read(64).lstrip().startswith(b"{")
     except InputError:
         return False
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in a file; None where it holds other JSON."""
-    text = read_text(path)
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        message = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
-        line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
-        raise InputError(
-            f"this model file is damaged: {message}",
-            Location(str(path), line),
-            hint="save the model again; or, to take the rules beside it as a network of their own, "
-            "move this file away",
-        ) from None
-    return found if isinstance(found, dict) else None

@@ -8,7 +8,14 @@ import tomllib
 from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, structs
+from msgspec import field as field_of
+
+from mlnlearn.documents import Place, decode
+from mlnlearn.errors import InputError
 
 KINDS = ("entity", "relationship", "skip")
 ROLES = ("key", "link", "value", "flag", "skip")
@@ -202,20 +209,56 @@ class Mapping:
         >>> str(Mapping.from_dict(tomllib.loads(text))) == text
         True
         """
-        return cls(tuple(_table_from(name, dict(entry)) for name, entry in data.items()))
+        return cls.from_file(decode(dict(data), MappingFile))
+
+    @classmethod
+    def from_file(cls, file: MappingFile) -> Mapping:
+        """Return the mapping that a file holds."""
+        return cls(tuple(_table(name, table) for name, table in file.items()))
 
     def __str__(self) -> str:
         return "\n\n".join(str(table) for table in self.tables)
 
 
-def _table_from(name: str, entry: dict[str, Any]) -> TableMapping:
+class ColumnFile(Struct, forbid_unknown_fields=True):
+    """A column of a mapping in a file."""
+
+    role: Literal["key", "link", "value", "flag", "skip"] = field_of(name="as")
+    predicate: str = ""
+    type: str = ""
+    references: str = ""
+    functional: bool = False
+    null: Literal["unknown", "absent"] = "unknown"
+    true: str = ""
+    cuts: list[float] = []
+    bins: Place = 0
+    method: Literal["quantile", "width"] = "quantile"
+
+
+class TableFile(Struct, forbid_unknown_fields=True):
+    """A table of a mapping in a file."""
+
+    kind: Literal["entity", "relationship", "skip"]
+    type: str = ""
+    predicate: str = ""
+    columns: dict[str, ColumnFile] = {}
+    time: str = ""
+    until: str = ""
+
+
+MappingFile: TypeAlias = dict[str, TableFile]
+"""A mapping in a file: tables by name."""
+
+
+def _table(name: str, file: TableFile) -> TableMapping:
     columns = []
-    for title, given in entry.pop("columns", {}).items():
-        settings = {key: value for key, value in given.items() if key != "as"}
-        if "cuts" in settings:
-            settings["cuts"] = tuple(settings["cuts"])
-        columns.append(ColumnMapping(title, given["as"], **settings))
-    return TableMapping(name, columns=tuple(columns), **entry)
+    for title, entry in file.columns.items():
+        if any(low >= high for low, high in pairwise(entry.cuts)):
+            raise InputError(f"{name}.columns.{title}.cuts: expected rising numbers")
+        settings = structs.asdict(entry) | {"cuts": tuple(entry.cuts)}
+        columns.append(ColumnMapping(title, **settings))
+    settings = structs.asdict(file) | {"columns": tuple(columns)}
+    return TableMapping(name, **settings)
 
 
 def _toml_key(name: str) -> str:

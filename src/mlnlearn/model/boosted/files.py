@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern, equality
+from mlnlearn.documents import Name, Place, decode, within
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
@@ -21,6 +24,73 @@ from mlnlearn.model.boosted.rules import (
 )
 
 FORMAT = "mlnlearn boosted rules, version 1"
+
+
+class PredicateFile(Struct, forbid_unknown_fields=True):
+    """A predicate."""
+
+    name: Name
+    types: list[Name]
+    function: bool
+
+
+class SchemaFile(Struct, forbid_unknown_fields=True):
+    """A schema."""
+
+    predicates: list[PredicateFile]
+    declared: dict[Name, list[str]]
+    functional: dict[Name, list[Place]]
+    listed: dict[Name, list[str]] = {}
+
+
+_Literal: TypeAlias = Annotated[
+    list[Annotated[int, Meta(ge=0, lt=1000)] | str], Meta(min_length=1, max_length=100)
+]
+_Body: TypeAlias = list[_Literal]
+_Types: TypeAlias = dict[int, str]
+
+
+class SplitFile(Struct, forbid_unknown_fields=True):
+    """An inner node of a tree."""
+
+    test: _Body = field(name="if")
+    yes: float | SplitFile = field(name="then")
+    no: float | SplitFile = field(name="else")
+
+
+class ClauseFile(Struct, forbid_unknown_fields=True):
+    """A clause."""
+
+    body: _Body
+    weight: float
+
+
+class StepFile(Struct, forbid_unknown_fields=True):
+    """A tree, or clauses."""
+
+    tree: float | SplitFile | UnsetType = UNSET
+    clauses: list[ClauseFile] | UnsetType = UNSET
+
+
+class RulesFile(Struct, forbid_unknown_fields=True):
+    """The rules of a target."""
+
+    target: Name
+    bias: float
+    prior: StepFile
+    steps: list[StepFile]
+    shifts: list[float]
+
+
+class BoostedFile(Struct, forbid_unknown_fields=True):
+    """A boosted model."""
+
+    format: Literal["mlnlearn boosted rules, version 1"]
+    schema: SchemaFile
+    semantics: Literal["existential", "counting"]
+    targets: list[RulesFile]
+    checksum: str = ""
+    rules: str = ""
 
 
 def to_json(content: Any) -> str:
@@ -56,7 +126,7 @@ def _layout(content: Any, depth: int) -> str:
 
 def schema_to_plain(schema: Schema) -> dict[str, Any]:
     """Return a schema as plain data."""
-    return {
+    plain: dict[str, Any] = {
         "predicates": [
             {"name": p.name, "types": list(p.types), "function": p.function}
             for p in schema.predicates
@@ -64,25 +134,39 @@ def schema_to_plain(schema: Schema) -> dict[str, Any]:
         "declared": {kind: list(names) for kind, names in schema.declared.items()},
         "functional": {name: list(places) for name, places in schema.functional.items()},
     }
+    if schema.listed:
+        plain["listed"] = {kind: list(names) for kind, names in schema.listed.items()}
+    return plain
 
 
-def schema_from_plain(plain: dict[str, Any]) -> Schema:
+def schema_from_file(file: SchemaFile) -> Schema:
     """Undo `schema_to_plain`.
 
     Examples
     --------
     >>> schema = Schema.of("inPhase(person,phase!)")
-    >>> schema_from_plain(schema_to_plain(schema)) == schema
+    >>> schema_from_file(decode(schema_to_plain(schema), SchemaFile)) == schema
     True
     """
-    return Schema(
-        tuple(
-            Predicate(item["name"], tuple(item["types"]), item["function"])
-            for item in plain["predicates"]
-        ),
-        {kind: tuple(names) for kind, names in plain["declared"].items()},
-        {name: tuple(places) for name, places in plain["functional"].items()},
+    predicates: list[Predicate] = []
+    for number, item in enumerate(file.predicates):
+        with within(f"predicates[{number}]"):
+            if item.function and not item.types:
+                raise InputError(f"the function {item.name} has no value")
+            if any(item.name == other.name for other in predicates):
+                raise InputError(f"there are two predicates {item.name}")
+            predicates.append(Predicate(item.name, tuple(item.types), item.function))
+    schema = Schema(
+        tuple(predicates),
+        {kind: tuple(names) for kind, names in file.declared.items()},
+        {name: tuple(places) for name, places in file.functional.items()},
+        {kind: tuple(names) for kind, names in file.listed.items()},
     )
+    for name, places in schema.functional.items():
+        with within("functional"):
+            if any(place >= schema[name].arity for place in places):
+                raise InputError(f"{schema[name]} has no place {max(places)}")
+    return schema
 
 
 def rules_to_plain(rules: TargetRules) -> dict[str, Any]:
@@ -96,7 +180,7 @@ def rules_to_plain(rules: TargetRules) -> dict[str, Any]:
     }
 
 
-def rules_from_plain(plain: dict[str, Any], schema: Schema) -> TargetRules:
+def rules_from_plain(plain: object, schema: Schema) -> TargetRules:
     """Undo `rules_to_plain`.
 
     Examples
@@ -108,14 +192,25 @@ def rules_from_plain(plain: dict[str, Any], schema: Schema) -> TargetRules:
     >>> rules_from_plain(rules_to_plain(rules), schema) == rules
     True
     """
-    prior = step_from_plain(plain["prior"], schema)
-    if not isinstance(prior, ClauseList):
-        raise InputError("the prior of a boosted model must be a list of clauses")
-    steps = tuple(step_from_plain(step, schema) for step in plain["steps"])
-    shifts = tuple(map(float, plain["shifts"]))
-    if len(shifts) not in (0, len(steps)):
-        raise InputError(f"{len(steps)} steps of a boosted model have {len(shifts)} shifts")
-    return TargetRules(schema[plain["target"]], float(plain["bias"]), prior, steps, shifts)
+    return rules_from_file(decode(plain, RulesFile), schema)
+
+
+def rules_from_file(file: RulesFile, schema: Schema) -> TargetRules:
+    """Return the rules of a target that a file holds."""
+    with within("target"):
+        target = schema[file.target]
+    types = dict(enumerate(target.types))
+    with within("prior"):
+        prior = _step(file.prior, schema, types)
+        if not isinstance(prior, ClauseList):
+            raise InputError("the prior of a boosted model must be a list of clauses")
+    steps = []
+    for number, step in enumerate(file.steps):
+        with within(f"steps[{number}]"):
+            steps.append(_step(step, schema, types))
+    if len(file.shifts) not in (0, len(steps)):
+        raise InputError(f"shifts: {len(steps)} steps have {len(file.shifts)} of them")
+    return TargetRules(target, file.bias, prior, tuple(steps), tuple(file.shifts))
 
 
 def step_to_plain(step: Step) -> dict[str, Any]:
@@ -125,16 +220,23 @@ def step_to_plain(step: Step) -> dict[str, Any]:
     return {"clauses": [{"body": _body_to_plain(c.body), "weight": c.weight} for c in step.clauses]}
 
 
-def step_from_plain(plain: dict[str, Any], schema: Schema) -> Step:
+def step_from_plain(plain: object, schema: Schema) -> Step:
     """Undo `step_to_plain`."""
-    if "tree" in plain:
-        return Tree(_node_from_plain(plain["tree"], schema))
-    return ClauseList(
-        tuple(
-            HornClause(_body_from_plain(item["body"], schema), float(item["weight"]))
-            for item in plain["clauses"]
-        )
-    )
+    return _step(decode(plain, StepFile), schema, {})
+
+
+def _step(file: StepFile, schema: Schema, types: _Types) -> Step:
+    if not isinstance(file.tree, UnsetType) and isinstance(file.clauses, UnsetType):
+        with within("tree"):
+            return Tree(_node(file.tree, schema, types))
+    if isinstance(file.clauses, UnsetType) or not isinstance(file.tree, UnsetType):
+        raise InputError("expected either a tree or clauses")
+    clauses = []
+    for number, clause in enumerate(file.clauses):
+        with within(f"clauses[{number}].body"):
+            body, _ = _body(clause.body, schema, types)
+            clauses.append(HornClause(body, clause.weight))
+    return ClauseList(tuple(clauses))
 
 
 def _node_to_plain(node: Node) -> Any:
@@ -147,14 +249,16 @@ def _node_to_plain(node: Node) -> Any:
     }
 
 
-def _node_from_plain(plain: Any, schema: Schema) -> Node:
-    if isinstance(plain, (int, float)):
-        return Leaf(float(plain))
-    return Split(
-        _body_from_plain(plain["if"], schema),
-        _node_from_plain(plain["then"], schema),
-        _node_from_plain(plain["else"], schema),
-    )
+def _node(file: float | SplitFile, schema: Schema, types: _Types) -> Node:
+    if not isinstance(file, SplitFile):
+        return Leaf(float(file))
+    with within("if"):
+        test, inner = _body(file.test, schema, types)
+    with within("then"):
+        yes = _node(file.yes, schema, inner)
+    with within("else"):
+        no = _node(file.no, schema, types)
+    return Split(test, yes, no)
 
 
 def _body_to_plain(body: Body) -> list[list[Any]]:
@@ -164,12 +268,27 @@ def _body_to_plain(body: Body) -> list[list[Any]]:
     ]
 
 
-def _body_from_plain(plain: list[list[Any]], schema: Schema) -> Body:
-    body = []
-    for name, *rest in plain:
-        predicate = equality(rest[0]) if name == EQUALS else schema[name]
-        terms = rest[1:] if name == EQUALS else rest
-        if len(terms) != predicate.arity or not all(isinstance(t, (int, str)) for t in terms):
-            raise InputError(f"a literal of {predicate} has the terms {terms}")
-        body.append(Pattern(predicate, tuple(terms)))
-    return tuple(body)
+def _body(file: _Body, schema: Schema, types: _Types) -> tuple[Body, _Types]:
+    """Return a conjunction, and the types of the variables known after it."""
+    body, types = [], dict(types)
+    for number, (name, *rest) in enumerate(file):
+        with within(f"literal {number}"):
+            predicate = _predicate(name, rest, schema)
+            terms = rest[1:] if name == EQUALS else rest
+            if len(terms) != predicate.arity:
+                raise InputError(f"{predicate} has {len(terms)} terms")
+            for term, kind in zip(terms, predicate.types, strict=True):
+                if isinstance(term, int) and types.setdefault(term, kind) != kind:
+                    raise InputError(
+                        f"variable {term} of {predicate} is a {types[term]} before, not a {kind}"
+                    )
+            body.append(Pattern(predicate, tuple(terms)))
+    return tuple(body), types
+
+
+def _predicate(name: int | str, rest: list[int | str], schema: Schema) -> Predicate:
+    if name != EQUALS:
+        return schema[str(name)]
+    if not rest or rest[0] not in schema.types:
+        raise InputError("an equality names its type first")
+    return equality(str(rest[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,8 +13,9 @@ from scipy.special import expit, logit
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
+from mlnlearn.documents import decode, in_file, read_document, save_model, within
 from mlnlearn.errors import InputError
-from mlnlearn.files import RULES_MARK, content_hash, refuse_non_finite, write_files
+from mlnlearn.files import RULES_MARK, AnyPath
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
@@ -25,9 +25,10 @@ from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.explain import Reason, reasons
 from mlnlearn.model.boosted.files import (
     FORMAT,
-    rules_from_plain,
+    BoostedFile,
+    rules_from_file,
     rules_to_plain,
-    schema_from_plain,
+    schema_from_file,
     schema_to_plain,
     to_json,
 )
@@ -371,14 +372,10 @@ class BoostedModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
-        file = FilePath(path)
-        rules = self._readable()
-        plain = self.to_plain() | {"rules": content_hash(rules)}
-        # Rules without their JSON would be read as another model; so the JSON comes first.
-        texts = {file.with_suffix(".json"): to_json(plain)}
-        write_files(texts if file.suffix == ".json" else texts | {file: rules})
+        save_model(path, self.to_plain(), self.file_text(), to_json)
 
-    def _readable(self) -> str:
+    def file_text(self) -> str:
+        """Return the rules as the text of a file to read."""
         shown = self.trees() or str(self)
         comment = "\n".join(f"// {line}".rstrip() for line in shown.splitlines())
         if self.existential and self.is_joint:
@@ -389,24 +386,22 @@ class BoostedModel:
     def load(cls, path: str | PathLike[str]) -> BoostedModel:
         """Read a model that `save` wrote."""
         file = FilePath(path).with_suffix(".json")
-        try:
-            plain = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as problem:
-            raise InputError(f"{file} holds no model: {problem}") from None
-        return cls.from_plain(plain, str(file))
+        return cls.from_plain(read_document(file), file)
 
     @classmethod
-    def from_plain(cls, plain: object, where: str = "the model") -> BoostedModel:
+    def from_plain(cls, plain: object, where: AnyPath = "the model") -> BoostedModel:
         """Undo `to_plain`."""
-        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-            raise InputError(f"{where}: expected {FORMAT!r}")
-        refuse_non_finite(plain, where)
-        try:
-            schema = schema_from_plain(plain["schema"])
-            targets = tuple(rules_from_plain(item, schema) for item in plain["targets"])
-            return cls(schema, plain["semantics"] == "existential", targets)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise InputError(f"{where} is damaged: {problem!r}") from None
+        with in_file(where):
+            file = decode(plain, BoostedFile)
+            with within("schema"):
+                schema = schema_from_file(file.schema)
+            targets: list[TargetRules] = []
+            for number, item in enumerate(file.targets):
+                with within(f"targets[{number}]"):
+                    targets.append(rules_from_file(item, schema))
+                    if any(targets[-1].predicate == other.predicate for other in targets[:-1]):
+                        raise InputError(f"{item.target} is a target twice")
+        return cls(schema, file.semantics == "existential", tuple(targets))
 
 
 def _answers(

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
+from mlnlearn.data.load.mapping import MappingFile
+from mlnlearn.documents import decode, in_file, read_document, save_model, within
 from mlnlearn.errors import InputError
-from mlnlearn.files import content_hash, refuse_non_finite, write_files
+from mlnlearn.files import AnyPath
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.bayesnet import ParametrizedBayesNet
+from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import AttributePrediction, attribute_features
 from mlnlearn.structure.join_bayes.layout import Layout
-from mlnlearn.structure.join_bayes.rules import FamilyRules
+from mlnlearn.structure.join_bayes.rules import FamilyFile, FamilyRules
 from mlnlearn.syntax.mln import parse_mln
 
 Floats = NDArray[np.float64]
@@ -110,7 +113,6 @@ class JoinBayesModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
-        file, rules = Path(path), self.mln().file_text()
         places = {node: place for place, node in enumerate(self.net.nodes)}
         data = {
             "format": FORMAT,
@@ -119,35 +121,64 @@ class JoinBayesModel:
             "families": [family.as_dict(places) for family in self.families],
             "weights": self.weights.tolist(),
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
-            "rules": content_hash(rules),
         }
-        # Rules without their JSON would be read as another model; so the JSON comes first.
-        texts = {file.with_suffix(".json"): json.dumps(data, indent=1, ensure_ascii=False) + "\n"}
-        write_files(texts if file.suffix == ".json" else texts | {file: rules})
+        save_model(path, data, self.file_text(), _json)
+
+    def file_text(self) -> str:
+        """Return the rules as the text of a file to read."""
+        return self.mln().file_text()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> JoinBayesModel:
         """Read a model that `save` wrote."""
         file = Path(path).with_suffix(".json")
-        try:
-            data: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as problem:
-            raise InputError(f"{file} holds no model: {problem}") from None
-        return cls.from_plain(data, str(file))
+        return cls.from_plain(read_document(file), file)
 
     @classmethod
-    def from_plain(cls, data: object, where: str = "the model") -> JoinBayesModel:
-        """Read a model from what `save` writes as JSON."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, dict) else data
-            raise InputError(f"{where} holds no such model: its format is {found!r}")
-        refuse_non_finite(data, where)
-        net = ParametrizedBayesNet.from_dict(data["net"])
-        layout = Layout.from_nodes(net.nodes)
-        families = tuple(
-            FamilyRules.from_dict(entry, layout, net.nodes) for entry in data["families"]
-        )
-        weights = np.array(data["weights"], np.float64)
-        tables = data.get("mapping")
-        mapping = None if tables is None else TableMapping.from_dict(tables)
-        return cls(net, families, weights, parse_mln(data["schema"]).schema, mapping)
+    def from_plain(cls, plain: object, where: AnyPath = "the model") -> JoinBayesModel:
+        """Return the model that plain content of a file says."""
+        with in_file(where):
+            file = decode(plain, ModelFile)
+            with within("schema"):
+                schema = parse_mln(file.schema).schema
+            with within("net"):
+                net = ParametrizedBayesNet.from_file(file.net)
+                _check_predicates(net, schema)
+            layout = Layout.from_nodes(net.nodes)
+            families = []
+            for number, entry in enumerate(file.families):
+                with within(f"families[{number}]"):
+                    families.append(FamilyRules.from_file(entry, layout, net.nodes))
+            places = sum(family.size for family in families)
+            if len(file.weights) != places:
+                raise InputError(f"weights: expected {places}, found {len(file.weights)}")
+            with within("mapping"):
+                tables = None if file.mapping is None else TableMapping.from_file(file.mapping)
+        weights = np.array(file.weights, np.float64)
+        return cls(net, tuple(families), weights, schema, tables)
+
+
+class ModelFile(Struct, forbid_unknown_fields=True):
+    """The model in a file."""
+
+    format: Literal["mlnlearn join bayes 1"]
+    schema: str
+    net: NetFile
+    families: list[FamilyFile]
+    weights: list[float]
+    mapping: MappingFile | None = None
+    checksum: str = ""
+    rules: str = ""
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _check_predicates(net: ParametrizedBayesNet, schema: Schema) -> None:
+    for number, node in enumerate(net.nodes):
+        with within(f"nodes[{number}]"):
+            if schema[node.predicate.name].types != node.predicate.types:
+                raise InputError(f"{node.predicate} is {schema[node.predicate.name]} in the schema")
+            if not node.variables or (node.relationship is None and len(node.variables) > 1):
+                raise InputError(f"{node} is no attribute of one kind of entity")

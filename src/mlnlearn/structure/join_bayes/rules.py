@@ -13,11 +13,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from mlnlearn.documents import Count, Place
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Formula
+from mlnlearn.model.bayesnet import count_rows
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
@@ -159,21 +162,42 @@ class FamilyRules:
         }
 
     @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], layout: Layout, nodes: Sequence[Node]
-    ) -> FamilyRules:
+    def from_file(cls, file: FamilyFile, layout: Layout, nodes: Sequence[Node]) -> FamilyRules:
         """Undo `as_dict`."""
+        if any(place >= len(nodes) for place in (file.child, *file.parents)):
+            raise InputError(f"the net has {len(nodes)} nodes; child and parents are others")
         links = {r.predicate.name: r for r in layout.relationships}
-        child = nodes[data["child"]]
-        return cls(
+        if missing := [name for name in file.given if name not in links]:
+            raise InputError(f"given: no link {missing[0]!r} in the net")
+        child, parents = nodes[file.child], tuple(nodes[place] for place in file.parents)
+        for number, path in enumerate(file.leaves):
+            if any(p >= len(parents) or v >= parents[p].size for p, v in path):
+                raise InputError(f"leaves[{number}]: no such value of a parent")
+        found = cls(
             child,
-            tuple(nodes[place] for place in data["parents"]),
-            tuple(links[name] for name in data["given"]),
-            tuple(tuple((int(p), int(v)) for p, v in path) for path in data["leaves"]),
-            np.array(data["counts"], np.float64).reshape(-1, child.size),
-            float(data["prior"]),
-            bool(data.get("inverse", False)),
+            parents,
+            tuple(links[name] for name in file.given),
+            tuple(map(tuple, file.leaves)),
+            count_rows(file.counts, child.size, len(file.leaves)),
+            file.prior,
+            file.inverse,
         )
+        shown = found.emitted.reshape(found.counts.shape)
+        if np.any(np.where(shown, found.counts + found.prior, 1.0) <= 0.0):
+            raise InputError("counts: a value has no probability")
+        return found
+
+
+class FamilyFile(Struct, forbid_unknown_fields=True):
+    """Rules of a family in a file."""
+
+    child: Place
+    parents: list[Place]
+    given: list[str]
+    leaves: list[list[tuple[Place, Place]]]
+    counts: list[list[Count]]
+    prior: Count
+    inverse: bool = False
 
 
 @dataclass(frozen=True)
