@@ -230,7 +230,7 @@ def test_memory_refuses_answers_beyond_its_limit():
     with pytest.raises(MemoryLimitError) as caught:
         engine.table(query)
     assert str(caught.value) == (
-        "count of p(x) ^ q(y) by x,y needs room for 2,250,000 rows, 129 MB; the limit is 10 MB\n"
+        "count of p(x) ^ q(y) by x,y needs room for 2,250,000 rows, 46 MB; the limit is 10 MB\n"
         "  hint: raise memory_limit, use the DuckDB engine, or drop the formula"
     )
     assert engine.table(Query(query.atoms)).counts.tolist() == [2_250_000]

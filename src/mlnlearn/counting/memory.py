@@ -8,6 +8,7 @@ that query's canonical form and shared by all queries that contain it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -33,10 +34,11 @@ class MemoryEngine:
     databases
         Databases of one schema (or a stack of them), each with its own domains.
     memory_limit
-        Bytes that computing a single answer may take; a query that needs more is refused, before
-        it is computed where that can be told.
+        Bytes that answers, kept or being computed, may take beside the databases. A query that
+        needs more is refused, with what it would need: before a join is made where all its rows
+        stay, while it is made in pieces where they are summed up.
     cache_limit
-        Bytes of answers kept for later queries.
+        Bytes of the limit, at most a quarter of it, for answers kept for later queries.
 
     Examples
     --------
@@ -58,7 +60,9 @@ class MemoryEngine:
     ) -> None:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
         self.memory_limit = memory_limit
-        self._cache: TableCache[_Table] = TableCache(cache_limit)
+        kept = min(cache_limit, memory_limit // 4)
+        self.room = memory_limit - kept
+        self._cache: TableCache[_Table] = TableCache(kept)
 
     def table(self, query: Query) -> CountTable:
         """Answer a conjunctive query with a sparse table of counts."""
@@ -96,27 +100,32 @@ class _Run:
         self.bounds: dict[Hashable, int] = {_DATABASE: len(self.stack)}
         for variable, kind in query.types().items():
             self.bounds[variable] = self.stack.size(kind)
-        self.limit = engine.memory_limit
+        self.room = Room(engine.room, str(query), engine.memory_limit - engine.room)
 
     def answer(self) -> _Table:
         """Return the last step's table."""
-        return self._table(len(self.atoms) - 1)
+        return self._table(len(self.atoms) - 1, self.room)
 
-    def _table(self, number: int) -> _Table:
+    def _table(self, number: int, room: Room) -> _Table:
         if number < self.given:
-            return self._scan(*self.atoms[number])
+            (atom,) = self.atoms[number]
+            return self._scan(atom, room)
         step = self.steps[number - self.given]
         query = Query(self.atoms[number], step.variables)
+        room = replace(room, purpose=str(query))
         key, order = canonical_query(query)
         found = self.cache.get(key)
         if found is not None:
             return found.renamed(dict(enumerate(order)))
         keep = {_DATABASE, *step.variables}
-        first, *others = (self._table(table) for table in step.inputs)
-        if others:
-            table = join(first, others[0], keep, self.bounds, Room(self.limit, str(query)))
+        table = self._table(step.inputs[0], room)
+        room = room.taking(table.nbytes, len(table))
+        if len(step.inputs) == 2:
+            other = self._table(step.inputs[1], room)
+            room = room.taking(other.nbytes, len(other))
+            table = join(table, other, keep, self.bounds, room)
         else:
-            table = sum_out(first, keep, self.bounds)
+            table = sum_out(table, keep, self.bounds, room)
         self.cache.put(key, self.numbered(table, order))
         return table
 
@@ -125,9 +134,11 @@ class _Run:
         """Name columns by their places in the canonical order, as the cache holds them."""
         return table.renamed({variable: place for place, variable in enumerate(order)})
 
-    def _scan(self, atom: Atom) -> _Table:
+    def _scan(self, atom: Atom, room: Room) -> _Table:
         """Select the facts that match an atom's constants and repeated variables."""
         relation = self.stack.relation(atom.predicate)
+        facts = len(relation.database)
+        room.taking(facts * (4 * atom.predicate.arity + 24), facts)
         columns: dict[Hashable, Codes] = {_DATABASE: relation.database}
         keep = None
         for term, kind, column in zip(

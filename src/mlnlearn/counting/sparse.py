@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
+from mlnlearn.data.sampling import MOST_KEYS
 from mlnlearn.errors import MemoryLimitError
 
 N = TypeVar("N", bound=Hashable)
 
 _CHUNK = 1 << 22
-# Bytes a row that grouping needs beside the row itself: keys, their order, sorted copies.
-_SORTING = 40
+# Bytes a row beside the tables themselves, temporary arrays included; a test measures that they
+# suffice. Keys and sums of groups (by place or by sorting), and a copy of columns that do not fit a
+# key;
+_GROUPING, _GROUPING_COLUMN = 72, 8
+# keys, ranges of matches and their ends, of the table that is looked up;
+_PROBING = 48
+# keys, their order and sorted copies, of the table that is looked up in;
+_INDEXING = 48
+# numbers of the rows that are joined, and their counts.
+_JOINING = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,35 +59,45 @@ class SparseTable(Generic[N]):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a table may take.
+    """What a step may take.
 
     Attributes
     ----------
     nbytes
-        Bytes that making a single table may take.
+        Bytes that are free.
     purpose
-        What it is for, as the error says it.
+        What they are for, as the error says it.
+    taken
+        Bytes that are taken already, or kept for something else.
     """
 
     nbytes: int
     purpose: str
+    taken: int = 0
 
-    def bytes_for(self, rows: int, columns: int) -> int:
-        """Return the bytes that making a table takes."""
-        return rows * (4 * columns + 8 + _SORTING)
+    def taking(self, nbytes: int, rows: int) -> Room:
+        """Return what is left after some bytes are taken, for so many rows; refuse too many.
 
-    def check(self, rows: int, columns: int) -> None:
-        """Refuse a table that would not fit."""
-        size = self.bytes_for(rows, columns)
-        if size > self.nbytes:
+        Examples
+        --------
+        >>> Room(100 << 20, "count of friends(x,y)").taking(200 << 20, 10_000_000)
+        Traceback (most recent call last):
+        mlnlearn.errors.MemoryLimitError: count of friends(x,y) needs room for 10,000,000 rows, ...
+          hint: raise memory_limit, use the DuckDB engine, or drop the formula
+        """
+        if nbytes > self.nbytes:
+            needed, limit = nbytes + self.taken, self.nbytes + self.taken
             raise MemoryLimitError(
-                f"{self.purpose} needs room for {rows:,} rows, {size / 2**20:,.0f} MB; "
-                f"the limit is {self.nbytes / 2**20:,.0f} MB",
+                f"{self.purpose} needs room for {rows:,} rows, {needed / 2**20:,.0f} MB; "
+                f"the limit is {limit / 2**20:,.0f} MB",
                 hint="raise memory_limit, use the DuckDB engine, or drop the formula",
             )
+        return Room(self.nbytes - nbytes, self.purpose, self.taken + nbytes)
 
 
-def sum_out(table: SparseTable[N], keep: Collection[N], bounds: Mapping[N, int]) -> SparseTable[N]:
+def sum_out(
+    table: SparseTable[N], keep: Collection[N], bounds: Mapping[N, int], room: Room | None = None
+) -> SparseTable[N]:
     """Sum the counts over all columns but some; the rows of the answer are distinct and in order.
 
     Parameters
@@ -90,6 +108,8 @@ def sum_out(table: SparseTable[N], keep: Collection[N], bounds: Mapping[N, int])
         The columns of the answer (others that the table does not have are ignored).
     bounds
         For each column, a number that is larger than its codes.
+    room
+        What it may take beside the table; unchecked where it is not given.
 
     Examples
     --------
@@ -99,6 +119,8 @@ def sum_out(table: SparseTable[N], keep: Collection[N], bounds: Mapping[N, int])
     [4, 2]
     """
     kept = [name for name in table.columns if name in keep]
+    if room is not None:
+        room.taking(len(table) * (_GROUPING + (4 + _GROUPING_COLUMN) * len(kept)), len(table))
     if not kept:
         total, _ = group_sums([np.zeros(len(table), np.int32)], [1], table.counts)[::-1]
         return SparseTable({}, total)
@@ -130,44 +152,108 @@ def join(
     ([0], [1])
     """
     probe, other = (left, right) if len(left) >= len(right) else (right, left)
-    shared = [name for name in probe.columns if name in other.columns]
-    keys, index_keys = common_keys(
-        [probe.columns[name] for name in shared] or [np.zeros(len(probe), np.int32)],
-        [other.columns[name] for name in shared] or [np.zeros(len(other), np.int32)],
-        [bounds[name] for name in shared] or [1],
-    )
-    space = math.prod(max(bounds[name], 1) for name in shared)
-    index = Index(index_keys, space)
-    starts, lengths = index.ranges(keys)
     both = dict.fromkeys([*left.columns, *right.columns])
     names = [name for name in both if name in keep]
+    matches = _Matches(probe, other, bounds, room)
     whole = len(names) == len(both)
-    total = int(lengths.sum())
-    if whole:
-        room.check(total, len(names))
-    merged: list[SparseTable[N]] = []
-    for rows in _row_chunks(lengths, total):
-        first = np.repeat(np.arange(rows.start, rows.stop), lengths[rows])
-        second = index.rows(starts[rows], lengths[rows])
+    made = _whole if whole else _summed
+    return made(matches, names, bounds, matches.room)
+
+
+class _Matches(Generic[N]):
+    """Pairs of rows that agree on all shared columns, made in pieces."""
+
+    def __init__(
+        self, probe: SparseTable[N], other: SparseTable[N], bounds: Mapping[N, int], room: Room
+    ) -> None:
+        self.probe, self.other = probe, other
+        shared = [name for name in probe.columns if name in other.columns]
+        space = math.prod(max(bounds[name], 1) for name in shared)
+        rows, wide = len(probe) + len(other), 0 if space < MOST_KEYS else 32 * len(shared)
+        places = min(space, max(4 * len(other), 1 << 12)) + 1
+        taken = _PROBING * len(probe) + _INDEXING * len(other) + 16 * places + wide * rows
+        self.room = room.taking(taken, rows)
+        keys, index_keys = common_keys(
+            [probe.columns[name] for name in shared] or [np.zeros(len(probe), np.int32)],
+            [other.columns[name] for name in shared] or [np.zeros(len(other), np.int32)],
+            [bounds[name] for name in shared] or [1],
+        )
+        self.index = Index(index_keys, space)
+        self.starts, self.lengths = self.index.ranges(keys)
+        self.ends = np.cumsum(self.lengths)
+        self.total = int(self.ends[-1]) if len(self.ends) else 0
+
+    def pieces(self, names: Sequence[N], most: int) -> Iterator[tuple[slice, SparseTable[N]]]:
+        """Yield joined rows, at most so many at a time, with their places in the whole join."""
+        for start in range(0, self.total, most):
+            stop = min(start + most, self.total)
+            yield slice(start, stop), self._piece(names, start, stop)
+
+    def _piece(self, names: Sequence[N], start: int, stop: int) -> SparseTable[N]:
+        begin, end = np.searchsorted(self.ends, [start, stop - 1], side="right").tolist()
+        rows = slice(begin, end + 1)
+        starts, lengths = self.starts[rows].copy(), self.lengths[rows].copy()
+        # the piece may begin and end in the middle of a row's matches
+        lengths[-1] -= self.ends[end] - stop
+        skipped = start - int(self.ends[begin] - self.lengths[begin])
+        starts[0] += skipped
+        lengths[0] -= skipped
+        first = np.repeat(np.arange(rows.start, rows.stop), lengths)
+        second = self.index.rows(starts, lengths)
         columns = {
-            name: probe.columns[name][first]
-            if name in probe.columns
-            else other.columns[name][second]
+            name: self.probe.columns[name][first]
+            if name in self.probe.columns
+            else self.other.columns[name][second]
             for name in names
         }
-        piece = SparseTable(columns, times(probe.counts[first], other.counts[second]))
-        merged.append(piece if whole else sum_out(piece, names, bounds))
-        # merging only when the new rows outnumber the merged ones keeps the work linear, and a
-        # table past half the limit could not be merged with as many rows again within it
+        return SparseTable(columns, times(self.probe.counts[first], self.other.counts[second]))
+
+
+def _whole(
+    matches: _Matches[N], names: Sequence[N], _: Mapping[N, int], room: Room
+) -> SparseTable[N]:
+    """Return all rows of a join, in place; how many there are is known before."""
+    width = 4 * len(names) + 8
+    room = room.taking(width * matches.total, matches.total)
+    most = min(_CHUNK, max(matches.total, 1))
+    most = max(min(most, room.nbytes // (_JOINING + width)), min(most, 1 << 12))
+    room.taking(most * (_JOINING + width), matches.total)
+    columns = {name: np.empty(matches.total, np.int32) for name in names}
+    counts = np.empty(matches.total, np.int64)
+    for place, piece in matches.pieces(names, most):
+        counts[place] = piece.counts
+        for name in names:
+            columns[name][place] = piece.columns[name]
+    return SparseTable(columns, counts)
+
+
+def _summed(
+    matches: _Matches[N], names: Sequence[N], bounds: Mapping[N, int], room: Room
+) -> SparseTable[N]:
+    """Return a join with columns summed out, piece by piece, so that only the answer need fit."""
+    width, total = 4 * len(names) + 8, matches.total
+    grouping = _GROUPING + _GROUPING_COLUMN * len(names)
+    # of a row on its way: in the pieces, put together, summed
+    merging = 3 * width + grouping
+    most = min(_CHUNK, room.nbytes // (4 * (_JOINING + width + grouping)), max(total, 1))
+    most = max(most, min(total, _CHUNK, 1 << 12), 1)
+    room.taking(most * (_JOINING + width + grouping), min(most, total))
+    merged: list[SparseTable[N]] = []
+    for _, piece in matches.pieces(names, most):
         new = sum(map(len, merged[1:]))
-        if new > len(merged[0]) or room.bytes_for(2 * new, len(names)) > room.nbytes:
-            merged = [_added(merged, names, bounds, whole)]
-            room.check(2 * len(merged[0]), len(names))
-    return _added(merged, names, bounds, whole)
+        # merging only when the new rows outnumber the merged ones keeps the work linear
+        if merged and (
+            new > len(merged[0]) or merging * (len(merged[0]) + new + most) > room.nbytes
+        ):
+            merged = [_added(merged, names, bounds)]
+            rows = len(merged[0]) + min(most, len(piece))
+            room.taking(merging * rows, rows)
+        merged.append(sum_out(piece, names, bounds))
+    return _added(merged or [_nothing(names)], names, bounds)
 
 
 def _added(
-    tables: list[SparseTable[N]], names: Collection[N], bounds: Mapping[N, int], whole: bool
+    tables: list[SparseTable[N]], names: Collection[N], bounds: Mapping[N, int]
 ) -> SparseTable[N]:
     if len(tables) == 1:
         return tables[0]
@@ -175,14 +261,8 @@ def _added(
         {name: np.concatenate([table.columns[name] for table in tables]) for name in names},
         np.concatenate([table.counts for table in tables]),
     )
-    return together if whole else sum_out(together, names, bounds)
+    return sum_out(together, names, bounds)
 
 
-def _row_chunks(lengths: Ints, total: int) -> Iterable[slice]:
-    """Cut the probe side so that no piece of the join has many more rows than a chunk."""
-    if total <= _CHUNK:
-        return [slice(0, len(lengths))]
-    ends = np.cumsum(lengths)
-    cuts = np.searchsorted(ends, np.arange(_CHUNK, total, _CHUNK), side="left") + 1
-    edges = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
-    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+def _nothing(names: Collection[N]) -> SparseTable[N]:
+    return SparseTable({name: np.empty(0, np.int32) for name in names}, np.empty(0, np.int64))
