@@ -252,7 +252,7 @@ def test_nested_validation_sees_training_data_only(monkeypatch):
 
 def test_one_training_database_is_split_by_entities():
     tuned = Tuned(Degree(), {"steepness": [0.1, 1.0]}, "smokes", metric="cll", entities=("person",))
-    model = tuned.fit([people(0, count=30)]).model
+    model = tuned.fit([people(0, count=30)])
     assert model in (Degree(0.1), Degree(1.0))
     with pytest.raises(InputError, match="name the types of the entities"):
         replace(tuned, entities=()).fit([people(0)])
