@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlnlearn.counting.count import count_by, groundings, true_groundings
     from mlnlearn.counting.duck import DuckEngine
+    from mlnlearn.counting.explain import explain_plan
     from mlnlearn.counting.flips import flip_counts
     from mlnlearn.counting.memory import MemoryEngine
     from mlnlearn.data import synthetic
@@ -86,6 +87,7 @@ _HOMES = {
         "true_groundings",
     ),
     "mlnlearn.counting.duck": ("DuckEngine",),
+    "mlnlearn.counting.explain": ("explain_plan",),
     "mlnlearn.counting.flips": ("flip_counts",),
     "mlnlearn.counting.memory": ("MemoryEngine",),
     "mlnlearn.data": ("synthetic",),
@@ -249,6 +251,7 @@ __all__ = [
     "count_by",
     "cross_validate",
     "explain",
+    "explain_plan",
     "facts_from_csv",
     "fill_tables",
     "flip_counts",

@@ -194,6 +194,15 @@ def test_count_prints_a_table(folder, program):
     assert [line.split() for line in lines[-2:]] == [["Bob", "1"], ["Carl", "1"]]
 
 
+def test_count_shows_its_plan(folder, program):
+    files = ("first.db", "second.db", "--schema", "people.mln")
+    code, out, _ = program("count", "friends(x,y) ^ smokes(y)", *files, "--plan")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "1 times the count of friends(x,y) ^ smokes(y)")
+    assert [line.split()[1] for line in lines[1:3]] == ["friends(x,y)", "smokes(y)"]
+    assert all(line.endswith("bytes") for line in lines[1:])
+
+
 def test_count_shows_the_first_rows_of_many(folder, program):
     (folder / "many.db").write_text("".join(f"smokes(P{k})\n" for k in range(50)))
     arguments = ("count", "smokes(x)", "many.db", "--schema", "people.mln", "--by", "x")

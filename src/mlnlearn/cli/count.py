@@ -36,6 +36,9 @@ def count(
     ] = "",
     mapping: MappingOption = None,
     json: JsonOption = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show how it would be counted, and how large it gets.")
+    ] = False,
 ) -> None:
     """Count the true groundings of a formula, over all databases together.
 
@@ -46,6 +49,9 @@ def count(
     _refuse_either_sign(parsed)
     rule = ml.MLN(databases[0].schema, (Rule(parsed),))
     engine = ml.MemoryEngine(ml.with_constants_of(rule, databases))
+    if plan:
+        console().print(ml.explain_plan(engine, parsed), markup=False, soft_wrap=True)
+        return
     groups = _variables(by, parsed)
     total = sum(ml.true_groundings(engine, parsed))
     possible = sum(ml.groundings(engine, parsed))

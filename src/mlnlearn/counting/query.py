@@ -74,38 +74,6 @@ def plan_of(stack: Stack, query: Query) -> Plan[Variable]:
     return make_plan(sizes, query.group, len(stack))
 
 
-def explain_plan(stack: Stack, query: Query) -> str:
-    """Return, step by step, how a query is answered, with the rows and bytes that are expected.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.database import Database
-    >>> from mlnlearn.logic.schema import Schema
-    >>> schema = Schema.of("friends(person,person)", "smokes(person)")
-    >>> facts = {"friends": [("Anna", "Bob"), ("Carl", "Bob")], "smokes": [("Bob",)]}
-    >>> friends, smokes = schema["friends"], schema["smokes"]
-    >>> stack = Stack([Database.from_facts(schema, facts)])
-    >>> print(explain_plan(stack, Query((friends("x", "y"), smokes("y")), (Variable("x"),))))
-    count of friends(x,y) ^ smokes(y) by x
-      t0  friends(x,y)     by x,y  2 rows, 40 bytes
-      t1  smokes(y)        by y    1 rows, 16 bytes
-      t2  t1 joined to t0  by x    2 rows, 32 bytes
-    """
-    plan = plan_of(stack, query)
-    lines = [(str(atom), size) for atom, size in zip(query.atoms, plan.tables, strict=True)]
-    for step in plan.steps:
-        lines.append((" joined to ".join(f"t{number}" for number in step.inputs), step.size))
-    width = max(len(text) for text, _ in lines)
-    keys = [",".join(map(str, size.distinct)) or "database" for _, size in lines]
-    key_width = max(map(len, keys))
-    rows = [
-        f"  t{number}  {text:<{width}}  by {key:<{key_width}}  "
-        f"{size.rows:,.0f} rows, {size.nbytes:,.0f} bytes"
-        for number, ((text, size), key) in enumerate(zip(lines, keys, strict=True))
-    ]
-    return "\n".join([str(query), *rows])
-
-
 @dataclass(frozen=True, slots=True)
 class CountTable:
     """Counts by database and values of the group variables: distinct rows, zeros left out.
