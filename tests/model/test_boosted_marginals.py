@@ -311,6 +311,8 @@ def test_explanations_add_up_to_the_log_odds(existential, targets):
             examples = positives_and_negatives([database], name)
             odds = model.log_odds(database, examples)
             for row, expected in zip(examples.rows([database]), odds.tolist(), strict=True):
-                parts = model.explain(database, f"{name}({','.join(row)})")
-                assert sum(part.contribution for part in parts) == pytest.approx(expected, abs=1e-9)
+                found = model.explain(database, f"{name}({','.join(row)})", closed=TARGETS)
+                parts = found.contributions
+                assert sum(part.log_odds for part in parts) == pytest.approx(expected, abs=1e-9)
+                assert found.log_odds == pytest.approx(expected, abs=1e-9)
                 assert len({part.rule for part in parts}) == len(parts)

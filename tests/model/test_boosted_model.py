@@ -142,9 +142,10 @@ def test_reasons_add_up():
         examples = positives_and_negatives([database], "goal")
         odds = model.log_odds(database, examples)
         for number, names in enumerate(examples.rows([database])):
-            found = model.explain(database, f"goal({','.join(names)})")
-            assert sum(reason.contribution for reason in found) == pytest.approx(odds[number])
-    with pytest.raises(InputError, match="no constant"):
+            found = model.explain(database, f"goal({','.join(names)})", closed=["goal", "aim"])
+            assert found.log_odds == pytest.approx(odds[number])
+            assert sum(part.log_odds for part in found.contributions) == pytest.approx(odds[number])
+    with pytest.raises(InputError, match="no thing Nobody"):
         model.explain(database, "goal(Nobody,Nobody)")
 
 

@@ -18,6 +18,8 @@ from mlnlearn.data.synthetic import smokers, university
 from mlnlearn.evaluate.ask import Conditionals, Marginals
 from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.evaluate.predictions import predict_examples
+from mlnlearn.infer.explain import explain
+from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
 from mlnlearn.model.mln import MLN
@@ -102,9 +104,9 @@ def test_the_reasons_of_a_boosted_model_add_up(learner):
     assert expit(totals) == pytest.approx(atoms.probability, abs=1e-12)
     database = AREAS[atoms.database[0]]
     [names] = database.decode("advisedBy", atoms.columns[:, :1])
-    alone = model.explain(database, f"advisedBy({','.join(names)})")
+    alone = model.explain(database, f"advisedBy({','.join(names)})").contributions
     parts = view.reasons(AREAS, atoms)[0].parts
-    assert [(p.rule, p.count) for p in parts] == [(r.rule, r.count) for r in alone]
+    assert [(p.rule, p.flips) for p in parts] == [(r.rule, r.flips) for r in alone]
 
 
 def test_the_reasons_of_a_network_add_up():
@@ -145,6 +147,15 @@ def test_the_reasons_of_a_net_add_up_among_values(learner):
         assert shares == pytest.approx(atoms.probability, abs=1e-12)
         known = database.facts(name)
         assert {tuple(c) for c in atoms.columns[:, atoms.label].T} == {tuple(c) for c in known.T}
+        # a single explanation is of the same answer, against the best other value
+        for place in range(0, len(atoms), 29):
+            [names] = database.decode(name, atoms.columns[:, [place]])
+            found = explain(model, database, Atom(atoms.predicate, tuple(map(Constant, names))))
+            assert found.probability == pytest.approx(atoms.probability[place], abs=1e-9)
+            parts = sum(part.log_odds for part in found.contributions)
+            assert parts == pytest.approx(found.log_odds)
+            rest = np.log(atoms.probability[place] / (1 - atoms.probability[place]))
+            assert found.log_odds == pytest.approx(rest, abs=1e-6)  # of two values
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=["trees", "clauses", "rdn"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,13 +17,6 @@ from mlnlearn.cli.options import (
 )
 from mlnlearn.cli.show import console, heading, print_json, print_table
 
-if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.data.database import Database
-    from mlnlearn.model.boosted.model import BoostedModel
-
-# A rule, its groundings (those that the atom makes true less those it makes false), its log-odds.
-Part = tuple[str, float | None, float]
-
 
 def explain(
     model: ModelOption,
@@ -36,52 +29,27 @@ def explain(
     found = read_model(model)
     path = one_database(db + (more or []))
     database = ml.read_db(path, schema=found.schema, name=str(path))
-    sentence = ""
-    parts: list[Part]
-    if isinstance(found, ml.MLN):
-        explained = ml.explain(found, database, atom)
-        name, log_odds, sentence = str(explained.atom), explained.log_odds, explained.sentence()
-        parts = [(str(c.rule.formula), c.flips, c.log_odds) for c in explained.contributions]
-        probability = explained.probability
-    else:
-        name, probability, log_odds, parts = _explain_boosted(found, database, atom)
+    explained = ml.explain(found, database, atom)
     if json:
         print_json(
             {
-                "atom": name,
-                "probability": probability,
-                "log_odds": log_odds,
+                "atom": str(explained.atom),
+                "probability": explained.probability,
+                "log_odds": explained.log_odds,
+                "against": str(explained.against) if explained.against else None,
+                "assumed": explained.assumed,
                 "contributions": [
-                    {"rule": rule, "groundings": count, "log_odds": value}
-                    for rule, count, value in parts
+                    {"rule": part.rule, "groundings": part.flips, "log_odds": part.log_odds}
+                    for part in explained.contributions
                 ],
             }
         )
         return
     screen = console()
-    screen.print(heading(f"{name}: probability {probability:.4f}"))
+    screen.print(heading(f"{explained.atom}: probability {explained.probability:.4f}"))
     rows = [
-        (rule, "" if count is None else f"{count:+g}", f"{value:+.4f}")
-        for rule, count, value in parts
+        (part.rule, "" if part.flips is None else f"{part.flips:+g}", f"{part.log_odds:+.4f}")
+        for part in explained.contributions
     ]
     print_table(screen, ("rule", "groundings", "log-odds"), rows)
-    if sentence:
-        screen.print(f"\n{sentence}")
-
-
-def _explain_boosted(
-    model: BoostedModel, database: Database, text: str
-) -> tuple[str, float, float, list[Part]]:
-    """Return the atom, its probability and log-odds, and the rules that add up to them."""
-    from scipy.special import expit  # noqa: PLC0415 - loaded with the model anyway
-
-    parts: list[Part] = [
-        (reason.rule, reason.count, reason.contribution) for reason in model.explain(database, text)
-    ]
-    log_odds = sum(value for _, _, value in parts)
-    return (
-        str(ml.parse_formula(text, model.schema).formula),
-        float(expit(log_odds)),
-        log_odds,
-        parts,
-    )
+    screen.print(f"\n{explained.sentence()}")

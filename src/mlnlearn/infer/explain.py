@@ -12,34 +12,58 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
-from mlnlearn.data.database import Columns, Database
-from mlnlearn.data.population import domain_sizes
-from mlnlearn.data.sampling import pack
+from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
 from mlnlearn.infer.elimination import TooHardError
 from mlnlearn.infer.exact import exact_map
-from mlnlearn.infer.explanation import Contribution, Explanation
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.infer.network import Codes, Floats, Network, refuse_overflow
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
-from mlnlearn.logic.atoms import Atom, Constant, Variable
+from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
 from mlnlearn.model.domains import with_constants_of
+from mlnlearn.model.explanation import (
+    Contribution,
+    Explanation,
+    atom_of,
+    by_size,
+    codes_of,
+    forced,
+    ground_atom,
+    with_unknown,
+)
 from mlnlearn.model.mln import MLN
-from mlnlearn.syntax import parse_formula
+from mlnlearn.run import model_of
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A model that explains atoms in its own way."""
+
+    def explain(
+        self,
+        database: Database,
+        atom: Atom | str,
+        *,
+        open: Collection[str] = (),
+        closed: Collection[str] = (),
+        seed: int = 0,
+    ) -> Explanation:
+        """Explain an atom."""
+        ...
 
 
 def explain(
-    mln: MLN,
+    model: object,
     database: Database,
     atom: Atom | str,
     *,
@@ -51,8 +75,9 @@ def explain(
 
     Parameters
     ----------
-    mln
-        The model, with weights.
+    model
+        A network with weights, a boosted model, a Bayes net with its rules, or what a learner
+        returns; anything with a method `explain`.
     database
         The rest of the world; what it says of the atom itself is ignored, and likewise which value
         of a ``!`` block is true. Values of the block that it says are false stay so.
@@ -60,7 +85,8 @@ def explain(
         A ground atom, or its text.
     open, closed
         Which unlisted atoms are unknown; as in `query`, but the atom's predicate is open only if
-        the database lists nothing of it.
+        the database lists nothing of it. Predicates that a boosted model has no rules for are never
+        unknown.
     seed
         For the search of a most probable world, where that is too hard to find exactly.
 
@@ -76,16 +102,25 @@ def explain(
     >>> print(explain(mln, Database.from_facts(mln.schema, facts), "smokes(Bob)"))
     smokes(Bob): probability 0.8808, log-odds +2.0000
     log-odds  groundings  rule
-     +3.0000          +2  1.5 friends(x,y) ^ smokes(x) => smokes(y)
-     -1.0000          +1  -1.0 smokes(x)
+     +3.0000          +2  friends(x,y) ^ smokes(x) => smokes(y)
+     -1.0000          +1  smokes(x)
     smokes(Bob) has probability 0.881 given the rest: 'friends(x,y) ^ smokes(x) => smokes(y)' \
 supports it most (+3.00 by 2 groundings), 'smokes(x)' opposes it most (-1.00 by 1 grounding).
     """
+    model = model_of(model)
+    if isinstance(model, Explains):
+        return model.explain(database, atom, open=open, closed=closed, seed=seed)
+    mln = model if isinstance(model, MLN) else getattr(model, "mln", None)
+    if not isinstance(mln, MLN):
+        raise InputError(
+            f"a {type(model).__name__} cannot explain atoms",
+            hint="give it a method explain(database, atom), or a network mln",
+        )
     (database,) = with_constants_of(mln, [database])
-    found = _ground_atom(database, atom)
-    codes = _codes(database, found)
+    found = ground_atom(database, atom)
+    codes = codes_of(database, found)
     opened = open_predicates(database, open=open, closed=closed)
-    asked = _asked(database, found, codes)
+    asked = with_unknown(database, found, codes)
     expanded = mln.expanded({kind: names.names for kind, names in database.domains.items()})
     _ = expanded.weights  # refuse rules without a weight
     if _all_known(expanded, asked, found, opened):
@@ -93,75 +128,12 @@ supports it most (+3.00 by 2 groundings), 'smokes(x)' opposes it most (-1.00 by 
     return _by_grounding(expanded, asked, found, codes, opened, seed)
 
 
-def _ground_atom(database: Database, atom: Atom | str) -> Atom:
-    """Read and check the atom."""
-    found = parse_formula(atom, database.schema).formula if isinstance(atom, str) else atom
-    if not isinstance(found, Atom) or not all(isinstance(term, Constant) for term in found.terms):
-        raise InputError(f"{atom} is not a ground atom", hint="name one, such as smokes(Anna)")
-    return found
-
-
-def _codes(database: Database, atom: Atom) -> Codes:
-    """Return the codes of the atom's constants, shape (arity, 1)."""
-    codes = []
-    for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
-        code = database.domains[kind].code(term.name)
-        if code < 0:
-            raise InputError(f"the database has no {kind} {term}")
-        codes.append([code])
-    return np.array(codes, np.int32).reshape(len(codes), 1)
-
-
-def _asked(database: Database, atom: Atom, codes: Codes) -> Database:
-    """Return the database with the atom unknown.
-
-    Where its predicate is functional, all values of the atom's block are unknown that evidence does
-    not exclude.
-    """
-    name = atom.predicate.name
-    marked = _exclusive(database, atom)
-    fixed = [place for place in range(atom.predicate.arity) if place not in marked]
-
-    def others(facts: Columns) -> Columns:
-        return facts[:, ~(facts[fixed] == codes[fixed]).all(axis=0)]
-
-    false = database.false_facts(name)
-    false = false[:, ~(false == codes).all(axis=0)]
-    unknown = codes
-    if marked:
-        axes = [
-            np.arange(database.size(kind), dtype=np.int32) if place in marked else codes[place]
-            for place, kind in enumerate(atom.predicate.types)
-        ]
-        unknown = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
-        sizes = domain_sizes(database, name)
-        unknown = unknown[:, ~np.isin(pack(unknown, sizes), pack(false, sizes))]
-    rest = others(database.unknown_facts(name))
-    return Database.from_codes(
-        database.schema,
-        database.domains,
-        {**database.true, name: others(database.facts(name))},
-        {**database.false, name: false},
-        {**database.unknown, name: np.concatenate([rest, unknown], axis=1)},
-        open=database.open,
-        name=database.name,
-    )
-
-
-def _exclusive(database: Database, atom: Atom) -> tuple[int, ...]:
-    """Return the places of the atom's predicate of which exactly one value is true."""
-    marked = database.schema.functional.get(atom.predicate.name, ())
-    if atom.predicate.function and not marked:
-        return (atom.predicate.arity - 1,)
-    return marked
-
-
 def _all_known(mln: MLN, asked: Database, atom: Atom, opened: Collection[str]) -> bool:
     """Tell whether the atom is the only unknown that matters, and flips can be counted by joins.
 
     A value of a block, even the only one that is left, is not free to be false.
     """
-    if _exclusive(asked, atom):
+    if asked.schema.exclusive(atom.predicate.name):
         return False
     used = {a.predicate.name for rule in mln.rules for a in atoms_of(rule.formula)}
     unknown = sum(asked.unknown_facts(name).shape[1] for name in used | {atom.predicate.name})
@@ -205,9 +177,9 @@ def _by_grounding(
     if mln.hard:
         softened = replace(mln, rules=tuple(_softened(rule) for rule in mln.rules))
         counted = ground(softened, asked, wanted, open=opened, closed=shut)
-    forced = network.forced.get(atom.predicate.name, np.empty_like(codes[:, :0]))
-    if (forced == codes).all(axis=0).any():
-        return _forced(asked, atom)
+    certain = network.forced.get(atom.predicate.name, np.empty_like(codes[:, :0]))
+    if (certain == codes).all(axis=0).any():
+        return forced(asked, atom)
     table = next(t for t in network.atoms if t.predicate == atom.predicate)
     own = int(np.flatnonzero((table.columns == codes).all(axis=0))[0])
     variable = int(table.variable[own])
@@ -225,19 +197,10 @@ def _by_grounding(
     against = None
     if len(members) > 1:
         other = members[table.value[members] == rival][0]
-        against = _decoded(asked, atom, table.columns[:, other])
+        against = atom_of(asked, atom, table.columns[:, other])
     probability = float(softmax(scores)[value])
     assumed = len(part.variables) - 1
     return Explanation(atom, contributions, log_odds, probability, against, assumed)
-
-
-def _forced(database: Database, atom: Atom) -> Explanation:
-    """Explain the only value that is left in a block: exactly one must be true."""
-    values = {place: Variable(f"y{place + 1}") for place in _exclusive(database, atom)}
-    terms = tuple(values.get(place, term) for place, term in enumerate(atom.terms))
-    some = Exists(tuple(values.values()), Atom(atom.predicate, terms))
-    reason = Contribution(Rule(some, hard=True), 1.0, math.inf)
-    return Explanation(atom, (reason,), math.inf, 1.0)
 
 
 def _softened(rule: Rule) -> Rule:
@@ -269,26 +232,22 @@ def _scores(mln: MLN, counts: Floats) -> Floats:
     return np.where(broken, -np.inf, scores)
 
 
-def _decoded(database: Database, atom: Atom, codes: NDArray[np.integer]) -> Atom:
-    (names,) = database.decode(atom.predicate.name, codes[:, None])
-    return Atom(atom.predicate, tuple(Constant(name) for name in names))
-
-
 def _contributions(
     rules: tuple[Rule, ...], flips: Floats
 ) -> tuple[tuple[Contribution, ...], float]:
     """Weigh the flips, drop rules without any, and sort by size; also the sum."""
-    found = []
+    found, soft = [], list[float]()
     for rule, count in zip(rules, flips.tolist(), strict=True):
         if count:
             weight = math.inf if rule.hard else rule.weight or 0.0
-            found.append(Contribution(rule, count, weight * count))
-    refuse_overflow(c.log_odds for c in found if not c.rule.hard)
-    found.sort(key=lambda contribution: -abs(contribution.log_odds))
+            text = str(rule if rule.hard else rule.formula)
+            found.append(Contribution(text, count, weight * count))
+            soft += [] if rule.hard else [weight * count]
+    refuse_overflow(soft)
     total = sum(contribution.log_odds for contribution in found)
     if math.isnan(total):
         raise InputError(
             "hard rules both demand and forbid the atom",
             hint="give one of them a weight, or mend the evidence",
         )
-    return tuple(found), total
+    return by_size(found), total

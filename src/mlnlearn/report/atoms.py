@@ -11,8 +11,9 @@ import numpy as np
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.logic.atoms import Atom, Constant
+from mlnlearn.model.explanation import Contribution
 from mlnlearn.report.markup import Cell, Column, Markup, json_script, number, table, tag
-from mlnlearn.report.reasons import Part, Reasons
+from mlnlearn.report.reasons import Reasons
 from mlnlearn.report.sections import section
 from mlnlearn.report.views import View
 
@@ -128,9 +129,9 @@ def _entry(reasons: Reasons, rules: dict[str, int]) -> dict[str, Any]:
     return {"said": said, "parts": [_plain(part, rules) for part in reasons.parts]}
 
 
-def _plain(part: Part, rules: dict[str, int]) -> list[Any]:
+def _plain(part: Contribution, rules: dict[str, int]) -> list[Any]:
     rule = rules.setdefault(part.rule, len(rules))
     value = part.log_odds
     shown = number(value, signed=True)
     # JSON knows no infinity; a bar of full length stands for it
-    return [rule, part.count, round(value, 6) if math.isfinite(value) else None, shown]
+    return [rule, part.flips, round(value, 6) if math.isfinite(value) else None, shown]

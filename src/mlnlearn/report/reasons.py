@@ -17,19 +17,11 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.logic.formulas import atoms_of
-from mlnlearn.model.boosted.explain import reasons
+from mlnlearn.model.boosted.explain import contributions
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.explanation import Contribution, by_size
 from mlnlearn.model.mln import MLN
 from mlnlearn.report.rules import written_out
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one rule adds to the log-odds of an atom, by so many groundings."""
-
-    rule: str
-    count: float | None
-    log_odds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +38,11 @@ class Reasons:
 
     Examples
     --------
-    >>> Reasons((Part("1.5 friends(x,y) ^ smokes(x) => smokes(y)", 2, 3.0),)).total
+    >>> Reasons((Contribution("1.5 friends(x,y) ^ smokes(x) => smokes(y)", 2, 3.0),)).total
     3.0
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Contribution, ...]
     is_choice: bool = False
 
     @property
@@ -79,11 +71,11 @@ def network_reasons(
     >>> one = np.zeros(1, np.int32)
     >>> atoms = Predictions(mln.schema["smokes"], one, one[None], one + 0.2, one > 0, one + 1.0)
     >>> network_reasons(mln, [db], atoms, ())[0].parts
-    (Part(rule='smokes(x)', count=1, log_odds=-1.5),)
+    (Contribution(rule='smokes(x)', flips=1, log_odds=-1.5),)
     """
     engine = MemoryEngine([database.closed() for database in databases])
     predicate, numbers = atoms.predicate, atoms.database.astype(np.int64)
-    found: list[list[Part]] = [[] for _ in range(len(atoms))]
+    found: list[list[Contribution]] = [[] for _ in range(len(atoms))]
     for rule in written_out(mln, databases).rules:
         if predicate not in {atom.predicate for atom in atoms_of(rule.formula)}:
             continue
@@ -95,8 +87,8 @@ def network_reasons(
         weight = math.inf if rule.hard else rule.weight or 0.0
         text = str(rule.formula)
         for row in np.flatnonzero(counts).tolist() if weight else ():
-            found[row].append(Part(text, int(counts[row]), weight * int(counts[row])))
-    return [_sorted(parts, bool(places)) for parts in found]
+            found[row].append(Contribution(text, int(counts[row]), weight * int(counts[row])))
+    return [Reasons(by_size(parts), bool(places)) for parts in found]
 
 
 def _stacked(
@@ -131,16 +123,9 @@ def boosted_reasons(
     >>> one = np.zeros(1, np.int32)
     >>> atoms = Predictions(schema["rich"], one, one[None], one + 0.2, one > 0, one + 1.0)
     >>> boosted_reasons(model, [db], atoms)[0].parts
-    (Part(rule='rich(p1)', count=1, log_odds=-1.5),)
+    (Contribution(rule='rich(p1)', flips=1, log_odds=-1.5),)
     """
     world = Objects(databases)
     rows = world.numbered(atoms.predicate, atoms.database, atoms.columns)
-    found = reasons(model.targets, model.existential, world, atoms.predicate, rows)
-    return [
-        _sorted([Part(part.rule, part.count, part.contribution) for part in parts], False)
-        for parts in found
-    ]
-
-
-def _sorted(parts: list[Part], is_choice: bool) -> Reasons:
-    return Reasons(tuple(sorted(parts, key=lambda part: -abs(part.log_odds))), is_choice)
+    found = contributions(model.targets, model.existential, world, atoms.predicate, rows)
+    return [Reasons(parts) for parts in found]

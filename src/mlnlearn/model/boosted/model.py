@@ -22,7 +22,7 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.drawing import rules_html, rules_svg
 from mlnlearn.model.boosted.evaluate import Floats
-from mlnlearn.model.boosted.explain import Reason, reasons
+from mlnlearn.model.boosted.explain import explain_atom
 from mlnlearn.model.boosted.files import (
     FORMAT,
     BoostedFile,
@@ -53,9 +53,9 @@ from mlnlearn.model.boosted.rules import (
     weighted_bodies,
 )
 from mlnlearn.model.boosted.text import Naming
+from mlnlearn.model.explanation import Explanation, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.montecarlo.settings import Sampling
-from mlnlearn.syntax import parse_formula
 
 
 @dataclass(frozen=True)
@@ -251,29 +251,26 @@ class BoostedModel:
                     )
         return Objects(given)
 
-    def explain(self, database: Database, atom: Atom | str) -> list[Reason]:
-        """Return the parts of an atom's log-odds, the largest first.
+    def explain(
+        self,
+        database: Database,
+        atom: Atom | str,
+        *,
+        open: Collection[str] = (),
+        closed: Collection[str] = (),
+        seed: int = 0,
+    ) -> Explanation:
+        """Explain the probability of a target atom; as `mlnlearn.explain`, which takes any model.
 
-        They add up to its log-odds given everything else in the database: the rules for the atom's
-        own predicate, and those for other atoms in whose bodies it stands. What the database does
-        not list is taken as false.
+        The parts are the rules for the atom's own predicate, and those for other atoms in whose
+        bodies it stands.
         """
-        ground = parse_formula(atom, self.schema).formula if isinstance(atom, str) else atom
-        if not isinstance(ground, Atom):
-            raise InputError(f"{atom} is no atom")
-        names = [term.name for term in ground.terms]
-        rules = self.rules_of(ground.predicate.name)
-        codes = []
-        for kind, name in zip(rules.predicate.types, names, strict=True):
-            code = database.domains[kind].code(name)
-            if code < 0:
-                raise InputError(f"no constant {name!r} of type {kind!r} in the database")
-            codes.append(code)
-        world = self._world(database)
-        columns = np.array(codes, np.int32).reshape(-1, 1)
-        row = world.numbered(rules.predicate, np.zeros(1, np.int32), columns)
-        (found,) = reasons(self.targets, self.existential, world, rules.predicate, row)
-        return found
+        self._world(database)
+        found = ground_atom(database, atom)
+        self.rules_of(found.predicate.name)
+        return explain_atom(
+            self.targets, self.existential, database, found, open=open, closed=closed, seed=seed
+        )
 
     def rules(self) -> list[tuple[str, float]]:
         """Return the rules as text with their weights, in the order in which they apply.

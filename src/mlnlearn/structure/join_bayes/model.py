@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -20,9 +20,12 @@ from mlnlearn.data.load.mapping import MappingFile
 from mlnlearn.documents import decode, in_file, read_document, save_model, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath
+from mlnlearn.infer.explain import explain
+from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
+from mlnlearn.model.explanation import Explanation
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
@@ -92,6 +95,32 @@ class JoinBayesModel:
             )
             for part in attribute_features(counter, self.families)
         }
+
+    def explain(
+        self,
+        database: Database,
+        atom: Atom | str,
+        *,
+        open: Collection[str] = (),
+        closed: Collection[str] = (),
+        seed: int = 0,
+    ) -> Explanation:
+        """Explain the probability of an attribute's value by the rules, or of a link.
+
+        An attribute has exactly one value, as in `predict`, whatever the schema says.
+        """
+        marked = {
+            node.predicate.name: (node.predicate.arity - 1,)
+            for node in self.net.nodes
+            if node.is_attribute and not node.is_flag
+        }
+
+        def of_one_value(schema: Schema) -> Schema:
+            return replace(schema, functional={**schema.functional, **marked})
+
+        network = MLN(of_one_value(self.schema), self.mln().rules)
+        data = replace(database, schema=of_one_value(database.schema))
+        return explain(network, data, atom, open=open, closed=closed, seed=seed)
 
     def parameter_counts(self) -> dict[str, int]:
         """Return the number of parameters under the four definitions found in print.
