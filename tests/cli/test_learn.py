@@ -407,7 +407,7 @@ def test_explain_takes_boosted_models(folder, program):
     code, out, _ = program(*ask, "--json")
     found = json.loads(out)
     assert code == 0
-    assert set(found) == {"atom", "probability", "log_odds", "contributions"}
+    assert set(found) == {"against", "assumed", "atom", "contributions", "log_odds", "probability"}
     assert found["atom"] == atom
     total = sum(part["log_odds"] for part in found["contributions"])
     assert found["log_odds"] == pytest.approx(total)

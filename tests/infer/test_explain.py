@@ -68,7 +68,7 @@ def test_joins_and_grounding_explain_alike(case, monkeypatch):
 def test_the_probability_is_that_of_the_query(case):
     mln, database, atom = case
     found = explain(mln, database, str(atom), closed=closed(database))
-    asked = with_unknown(database, atom, codes_of(database, atom))
+    asked = with_unknown(database, atom.predicate, codes_of(database, atom))
     answers = query(mln, asked, atom.predicate.name, closed=closed(database))
     assert found.probability == pytest.approx(answers[atom].probability, abs=1e-12)
     assert found.log_odds == pytest.approx(sum(c.log_odds for c in found.contributions))

@@ -13,10 +13,12 @@ import pytest
 from scipy.special import softmax
 
 from brute import brute_count
+from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.evaluate.ask import Marginals, atom_probabilities
+from mlnlearn.evaluate.ask import Conditionals, Marginals, atom_probabilities
+from mlnlearn.evaluate.attributes import blocks_of
 from mlnlearn.evaluate.conditional import all_atoms
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.infer.explain import explain
@@ -30,6 +32,7 @@ from mlnlearn.model.boosted.rules import ClauseList, Leaf, TargetRules
 from mlnlearn.model.mln import MLN
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.report.curves import learning_curve
+from mlnlearn.report.views import view_of
 from structure.boosting.boosting_reference import count, random_clauses, random_tree
 from worlds import true_facts
 
@@ -337,3 +340,18 @@ def test_a_model_and_its_text_explain_alike(kind):
             text = explain(model.to_mln(), given, atom, closed=EVIDENCE)
             assert listed.log_odds == pytest.approx(text.log_odds, abs=1e-9)
     assert assumed > 5
+
+
+@pytest.mark.parametrize("existential", [False, True])
+def test_the_sums_of_a_report_are_the_weights_of_values(existential):
+    for seed in range(3):
+        rng = np.random.default_rng([seed, existential, 8])
+        database, model = random_database(rng), random_model(rng, existential, "trees")
+        given = predict_examples(
+            model, [database], positives_and_negatives([database], "phase"), Conditionals()
+        )
+        found = view_of(model).reasons([database], given)
+        assert all(reasons.is_choice for reasons in found)
+        blocks = blocks_of(given.columns, [1])
+        shares = choice_probabilities(np.array([reasons.total for reasons in found]), blocks)
+        assert shares == pytest.approx(given.probability, abs=1e-9)

@@ -19,7 +19,7 @@ from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Constant, Variable
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import Exists, Rule
 from mlnlearn.syntax import parse_formula
 
@@ -154,7 +154,7 @@ def atom_of(database: Database, like: Atom, codes: Columns) -> Atom:
     return Atom(like.predicate, tuple(Constant(name) for name in names))
 
 
-def with_unknown(database: Database, atom: Atom, codes: Codes) -> Database:
+def with_unknown(database: Database, predicate: Predicate, codes: Codes) -> Database:
     """Return the database with a ground atom unknown.
 
     Where its predicate is functional, all values of the atom's block are unknown that evidence does
@@ -166,13 +166,13 @@ def with_unknown(database: Database, atom: Atom, codes: Codes) -> Database:
     >>> schema = Schema.of("town(person,place!)")
     >>> db = Database.from_facts(schema, {"town": [("Anna", "Oslo"), ("Bob", "Bonn")]})
     >>> atom = ground_atom(db, "town(Anna,Bonn)")
-    >>> asked = with_unknown(db, atom, codes_of(db, atom))
+    >>> asked = with_unknown(db, atom.predicate, codes_of(db, atom))
     >>> list(asked.decode("town", asked.unknown_facts("town")))
     [('Anna', 'Oslo'), ('Anna', 'Bonn')]
     """
-    name = atom.predicate.name
+    name = predicate.name
     marked = database.schema.exclusive(name)
-    fixed = [place for place in range(atom.predicate.arity) if place not in marked]
+    fixed = [place for place in range(predicate.arity) if place not in marked]
 
     def others(facts: Columns) -> Columns:
         return facts[:, ~(facts[fixed] == codes[fixed]).all(axis=0)]
@@ -183,7 +183,7 @@ def with_unknown(database: Database, atom: Atom, codes: Codes) -> Database:
     if marked:
         axes = [
             np.arange(database.size(kind), dtype=np.int32) if place in marked else codes[place]
-            for place, kind in enumerate(atom.predicate.types)
+            for place, kind in enumerate(predicate.types)
         ]
         unknown = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
         sizes = domain_sizes(database, name)

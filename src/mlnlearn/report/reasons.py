@@ -13,13 +13,13 @@ from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.objects import Objects
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.model.boosted.explain import contributions
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.explanation import Contribution, by_size
+from mlnlearn.model.explanation import Contribution, by_size, with_unknown
 from mlnlearn.model.mln import MLN
 from mlnlearn.report.rules import written_out
 
@@ -113,6 +113,8 @@ def boosted_reasons(
 ) -> list[Reasons]:
     """Give the rules that apply to each atom, and those in whose bodies it stands.
 
+    A value of a ``!`` block is a choice: its block is taken out of the data.
+
     Examples
     --------
     >>> from mlnlearn.logic.schema import Schema
@@ -125,7 +127,21 @@ def boosted_reasons(
     >>> boosted_reasons(model, [db], atoms)[0].parts
     (Contribution(rule='rich(p1)', flips=1, log_odds=-1.5),)
     """
-    world = Objects(databases)
-    rows = world.numbered(atoms.predicate, atoms.database, atoms.columns)
-    found = contributions(model.targets, model.existential, world, atoms.predicate, rows)
-    return [Reasons(parts) for parts in found]
+
+    def parts_of(
+        given: Sequence[Database], number: Codes, columns: Columns
+    ) -> list[tuple[Contribution, ...]]:
+        world = Objects(given)
+        rows = world.numbered(atoms.predicate, number, columns)
+        return contributions(model.targets, model.existential, world, atoms.predicate, rows)
+
+    if not databases[0].schema.exclusive(atoms.predicate.name):
+        return [Reasons(parts) for parts in parts_of(databases, atoms.database, atoms.columns)]
+    found = []
+    for place, number in enumerate(atoms.database.tolist()):
+        columns = atoms.columns[:, [place]]
+        # the weight of choosing a value is what it adds to a block in which all are false
+        rest = with_unknown(databases[number], atoms.predicate, columns).closed()
+        (parts,) = parts_of([rest], np.zeros(1, np.int32), columns)
+        found.append(Reasons(parts, is_choice=True))
+    return found

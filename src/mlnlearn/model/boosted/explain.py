@@ -52,7 +52,7 @@ def explain_atom(
     predicate, names = atom.predicate, [rules.predicate.name for rules in targets]
     codes = codes_of(database, atom)
     unlisted = forgotten_targets(names, database, open, closed)
-    asked = with_unknown(database, atom, codes)
+    asked = with_unknown(database, predicate, codes)
     asked = replace(asked, open=(asked.open | set(unlisted)) - set(closed))
     hidden = HiddenAtoms.of([asked], names)
     row = hidden.known.numbered(predicate, np.zeros(1, np.int32), codes)

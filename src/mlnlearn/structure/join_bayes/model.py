@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from mlnlearn.counting.arrays import Codes
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.data.load.mapping import MappingFile
@@ -25,7 +26,8 @@ from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
-from mlnlearn.model.explanation import Explanation
+from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.explanation import Explanation, codes_of, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
@@ -109,18 +111,19 @@ class JoinBayesModel:
 
         An attribute has exactly one value, as in `predict`, whatever the schema says.
         """
-        marked = {
-            node.predicate.name: (node.predicate.arity - 1,)
-            for node in self.net.nodes
-            if node.is_attribute and not node.is_flag
-        }
+        nodes = [node for node in self.net.nodes if node.is_attribute and not node.is_flag]
+        marked = {node.predicate.name: (node.predicate.arity - 1,) for node in nodes}
 
         def of_one_value(schema: Schema) -> Schema:
             return replace(schema, functional={**schema.functional, **marked})
 
         network = MLN(of_one_value(self.schema), self.mln().rules)
         data = replace(database, schema=of_one_value(database.schema))
-        return explain(network, data, atom, open=open, closed=closed, seed=seed)
+        asked = ground_atom(data, atom)
+        node = next((node for node in nodes if node.predicate == asked.predicate), None)
+        if node is not None:
+            data = _without_unseen(data, node, codes_of(data, asked))
+        return explain(network, data, asked, open=open, closed=closed, seed=seed)
 
     def parameter_counts(self) -> dict[str, int]:
         """Return the number of parameters under the four definitions found in print.
@@ -211,3 +214,14 @@ def _check_predicates(net: ParametrizedBayesNet, schema: Schema) -> None:
                 raise InputError(f"{node.predicate} is {schema[node.predicate.name]} in the schema")
             if not node.variables or (node.relationship is None and len(node.variables) > 1):
                 raise InputError(f"{node} is no attribute of one kind of entity")
+
+
+def _without_unseen(database: Database, node: Node, codes: Codes) -> Database:
+    """Return the database in which values that the net does not know are false for a tuple."""
+    values = database.domains[node.predicate.types[-1]].names
+    unseen = [code for code, value in enumerate(values) if value not in node.values]
+    block = np.repeat(codes, len(unseen), axis=1)
+    block[-1] = unseen
+    name = node.predicate.name
+    false = np.unique(np.concatenate([database.false_facts(name), block], axis=1), axis=1)
+    return replace(database, false={**database.false, name: false})
