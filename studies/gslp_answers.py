@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
+from mlnlearn.counting.coincidences import Signed, encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
-from mlnlearn.structure.search.grid import Grid
 from mlnlearn.structure.search.meanfield import Coupling, together
-from mlnlearn.structure.search.patterns import Signed, encode
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 
 
 class AllUnknown:
@@ -45,16 +45,15 @@ class AllUnknown:
     """
 
     def __init__(self, mln: MLN, database: Database, predicate: str) -> None:
-        self.grid = Grid(MemoryEngine([database]))
-        self.predicate = predicate
-        self.types = {p.name: p.types for p in database.schema.predicates}
+        self.grid = WeightedGrid(MemoryEngine([database]))
+        self.predicate = database.schema[predicate]
         self.clauses: list[tuple[tuple[Signed, ...], float]] = []
         for rule in mln.rules:
             clause = as_clause(rule.formula)
             literals = None if clause is None else encode(clause)
             if literals is None or rule.weight is None:
                 raise ValueError(f"not a soft clause of variables alone: {rule}")
-            if any(literal.predicate == predicate for literal in literals):
+            if any(literal.atom.predicate == self.predicate for literal in literals):
                 self.clauses.append((literals, rule.weight))
 
     @property
@@ -65,24 +64,24 @@ class AllUnknown:
         return round(sum(self._open(literals) for literals, _ in self.clauses))
 
     def _is_coupled(self, literals: tuple[Signed, ...]) -> bool:
-        return sum(literal.predicate == self.predicate for literal in literals) > 1
+        return sum(literal.atom.predicate == self.predicate for literal in literals) > 1
 
     def _open(self, literals: tuple[Signed, ...]) -> float:
         """Return the number of groundings that the evidence neither makes true nor false."""
-        known = tuple(lit for lit in literals if lit.predicate != self.predicate)
+        known = tuple(lit for lit in literals if lit.atom.predicate != self.predicate)
         kinds = {
             variable: kind
-            for literal in literals
-            for variable, kind in zip(literal.variables, self.types[literal.predicate], strict=True)
+            for atom, _ in literals
+            for variable, kind in zip(atom.terms, atom.predicate.types, strict=True)
         }
-        bound = {variable for literal in known for variable in literal.variables}
+        bound = {variable for literal in known for variable in literal.atom.terms}
         database = self.grid.stack.databases[0]
         free = math.prod(database.size(kind) for v, kind in kinds.items() if v not in bound)
         return free * (self.grid.violations(known) if known else 1.0)
 
     def by_mean_field(self, columns: Columns) -> Floats:
         """Return the probability of atoms, by mean field."""
-        shape = self.grid.true[self.predicate].shape
+        shape = self.grid.true[self.predicate.name].shape
         given, couplings = np.zeros(shape), []
         for literals, weight in self.clauses:
             if self._is_coupled(literals):
@@ -90,6 +89,6 @@ class AllUnknown:
             else:
                 flips = self.grid.flips(literals, self.predicate)
                 given += weight * self.grid.spread(flips, len(shape) - 1)
-        belief = together(self.grid, self.predicate, given, couplings, given)
+        belief = together(self.grid, self.predicate.name, given, couplings, given)
         found: Floats = belief[(0, *columns)]
         return found

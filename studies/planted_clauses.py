@@ -25,7 +25,7 @@ from mlnlearn.logic.substitute import substitute
 from mlnlearn.model.mln import MLN
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
-from mlnlearn.structure.search.model import unit_clauses
+from mlnlearn.structure.search.background import unit_clauses
 from studies.common import Options, Study, markdown_table, run, run_tasks
 
 Floats = NDArray[np.float64]

@@ -130,31 +130,6 @@ def _random_ternary(rng, schema):
     return Database.from_facts(schema, facts, domains=domains)
 
 
-def test_extending_equals_building_anew():
-    rng = np.random.default_rng(8)
-    schema = random_schema(rng, predicates=4)
-    databases = random_database_list(rng, schema)
-    engine = MemoryEngine(databases)
-    formulas = tuple(random_clause(rng, schema, variables=2).formula for _ in range(5))
-    grown = PseudoLikelihood(engine, formulas[:1])
-    for formula in formulas[1:]:
-        grown = grown.extended(formula)
-    weights = rng.normal(size=5)
-    value, gradient = PseudoLikelihood(engine, formulas)(weights)
-    grown_value, grown_gradient = grown(weights)
-    assert grown_value == pytest.approx(value, abs=1e-12)
-    np.testing.assert_allclose(grown_gradient, gradient, atol=1e-12)
-
-
-def test_only_predicates_of_a_new_formula_are_counted_again():
-    schema = Schema.of("p(t)", "q(t)")
-    database = Database.from_facts(schema, {"p": [("A",)], "q": [("B",)]})
-    first = PseudoLikelihood(MemoryEngine([database]), (schema["p"]("x"), schema["q"]("x")))
-    second = first.extended(schema["q"]("A"))
-    assert second.terms["p"] is first.terms["p"]
-    assert second.terms["q"] is not first.terms["q"]
-
-
 def test_databases_with_different_constants_do_not_mix():
     """Alchemy scrambles facts of two and more arguments when several databases are given."""
     mln = MLN.parse("r(t,t)\nr(x,y) => r(y,x)")

@@ -5,23 +5,15 @@ groundings with ``a`` true minus that with ``a`` false, all else as in the data.
 ground atoms of the predicate at once, as a constant plus sparse tables keyed by some of the atom's
 arguments: no array is as long as the number of ground atoms.
 
-Take one product of positive atoms (see `mlnlearn.logic.polynomial`). Making ``a`` true makes those
-groundings true in which the atoms of some non-empty set ``S`` *are* ``a`` and all others are true
-without ``a``. The others must be true in the data and not be ``a``; the latter by
-inclusion-exclusion over the sets ``R`` of others that are ``a`` after all: the count is
-``Σ_S Σ_R (-1)^|R| h(S, R)``, with ``h`` the groundings in which ``S`` and ``R`` are ``a`` and all
-atoms but ``S`` are true in the data.
-
-Where a predicate has exclusive places (declared ``!``), a whole block of atoms, those that agree on
-the other places, is taken as false before ``a`` becomes true; then ``R`` are the atoms that lie in
-the block of ``a``, and the same sum gives the change from "no value" to "the value of ``a``".
+A formula is a sum of products of positive atoms (see `mlnlearn.logic.polynomial`); a product is the
+clause that denies its atoms, and `mlnlearn.counting.coincidences` tells where a ground atom meets
+it.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +27,7 @@ from mlnlearn.counting.arrays import (
     group_sums,
     times,
 )
+from mlnlearn.counting.coincidences import Signed, cases
 from mlnlearn.counting.count import domain_multiples, prepared
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom
 from mlnlearn.counting.query import CountTable, Engine, Query
@@ -49,7 +42,6 @@ from mlnlearn.logic.formulas import (
     children,
     without_leading_forall,
 )
-from mlnlearn.logic.substitute import solve_equalities, substitute
 
 # Counts of unlinked arguments are listed as a table up to so many rows, else kept as a product.
 _LISTED = 1 << 20
@@ -208,54 +200,19 @@ def _summand_parts(
     predicate: Predicate,
     exclusive: tuple[int, ...],
 ) -> Iterator[FlipTable | FlipProduct]:
-    cases: dict[tuple[Atom, frozenset[Atom]], tuple[int, dict[Variable, str]]] = {}
-    for same, inside in _coincidences(summand.atoms, predicate):
-        unifier = _unify_with(same, inside, exclusive)
-        if unifier is None:
-            continue
-        pattern = substitute(same[0], unifier)
-        rest = frozenset(substitute(atom, unifier) for atom in summand.atoms if atom not in same)
+    denied = tuple(Signed(atom, False) for atom in summand.atoms)
+    for case in cases(denied, predicate, exclusive):
         types = {
             value: kind
             for variable, kind in form.types.items()
-            if isinstance(value := _follow(summand.values[variable], unifier), Variable)
+            if isinstance(value := _follow(summand.values[variable], case.unifier), Variable)
         }
-        sign = -1 if len(inside) % 2 else 1
-        before, _ = cases.get((pattern, rest), (0, types))
-        cases[pattern, rest] = before + sign, types
-    for (pattern, rest), (coefficient, types) in cases.items():
-        if coefficient:
-            ordered = sorted(rest, key=str)
-            yield _part(engine, pattern, ordered, types, coefficient * summand.coefficient)
+        rest = [literal.atom for literal in case.rest]
+        # more groundings of the denying clause are violated where more of the product are true
+        yield _part(engine, case.pattern, rest, types, -case.coefficient * summand.coefficient)
 
 
-def _coincidences(
-    atoms: tuple[Atom, ...], predicate: Predicate
-) -> Iterator[tuple[list[Atom], list[Atom]]]:
-    """Yield the pairs (S, R) of disjoint sets of atoms of the predicate, S not empty."""
-    occurrences = [atom for atom in atoms if atom.predicate == predicate]
-    for roles in itertools.product((0, 1, 2), repeat=len(occurrences)):
-        same = [atom for atom, role in zip(occurrences, roles, strict=True) if role == 1]
-        if same:
-            yield same, [atom for atom, role in zip(occurrences, roles, strict=True) if role == 2]
-
-
-def _unify_with(
-    same: list[Atom], inside: list[Atom], exclusive: tuple[int, ...]
-) -> dict[Variable, Term] | None:
-    """Make the atoms of S equal, and those of R equal to them but for the exclusive places."""
-    first = same[0]
-    pairs = [pair for atom in same[1:] for pair in zip(first.terms, atom.terms, strict=True)]
-    pairs += [
-        (first.terms[place], atom.terms[place])
-        for atom in inside
-        for place in range(len(first.terms))
-        if place not in exclusive
-    ]
-    return solve_equalities(pairs)
-
-
-def _follow(value: Term, unifier: dict[Variable, Term]) -> Term:
+def _follow(value: Term, unifier: Mapping[Variable, Term]) -> Term:
     return unifier.get(value, value) if isinstance(value, Variable) else value
 
 

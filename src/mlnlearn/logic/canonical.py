@@ -2,24 +2,64 @@
 
 The method is the textbook one for small structures: colour variables by where they occur, refine
 the colours until they are stable, and where ties remain try each tied variable first, keeping the
-smallest encoding. Clauses have few variables, so the search is tiny.
+smallest encoding. Clauses have few variables, so the search is tiny. It works on numbers, on which
+it is many times faster than on terms: a literal is the number of its label, then those of its
+variables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from mlnlearn.logic.atoms import AnyAtom, Comparison, Literal, Term, Variable
+from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Literal, Predicate, Term, Variable
 from mlnlearn.logic.clauses import Clause, clause
 from mlnlearn.logic.substitute import substitute
 
+LiteralKey = tuple[int, ...]
+ClauseKey = tuple[LiteralKey, ...]
 # An item is a label and its terms. A comparison's label starts with "", which names no predicate.
 Item = tuple[tuple[Any, ...], tuple[Term, ...]]
 Encoding = tuple[Any, ...]
 
 _MIRRORED = {">": "<", ">=": "<="}
+
+
+def canonical_key(literals: Iterable[LiteralKey]) -> ClauseKey:
+    """Return a key that is equal for clauses which differ in names and order only.
+
+    Parameters
+    ----------
+    literals
+        Of each, the number of its signed predicate and the numbers of its variables.
+
+    Examples
+    --------
+    >>> canonical_key([(0, 7, 3), (1, 3)]) == canonical_key([(1, 5), (0, 2, 5)])
+    True
+    >>> canonical_key([(0, 7, 3), (1, 3)])
+    ((0, 0, 1), (1, 1))
+    """
+    given = tuple(set(literals))
+    return _smallest(given, {term: 0 for literal in given for term in literal[1:]})[0]
+
+
+def clause_of(key: ClauseKey, labels: Sequence[tuple[Predicate, bool]]) -> Clause:
+    """Return the canonical clause of a key, whose numbers are those of some signed predicates.
+
+    Examples
+    --------
+    >>> p, q = Predicate("p", ("t", "t")), Predicate("q", ("t",))
+    >>> print(clause_of(((0, 0, 1), (1, 1)), [(p, True), (q, False)]))
+    p(x1,x2) v !q(x2)
+    """
+    literals = []
+    for label, *terms in key:
+        predicate, positive = labels[label]
+        atom = Atom(predicate, tuple(Variable(f"x{term + 1}") for term in terms))
+        literals.append(Literal(atom, positive))
+    return canonical(clause(*literals))
 
 
 def canonical_order(
@@ -39,36 +79,43 @@ def canonical_order(
     order, encoding
         The variables in canonical order, and the items written with variable numbers.
     """
-    ranks = {
-        term: colours.get(term, 0)
-        for _, terms in items
-        for term in terms
-        if isinstance(term, Variable)
+    variables = list(
+        dict.fromkeys(t for _, terms in items for t in terms if isinstance(t, Variable))
+    )
+    number = {variable: place for place, variable in enumerate(variables)}
+    split = [_without_constants(label, terms) for label, terms in items]
+    labels = {label: place for place, label in enumerate(sorted({label for label, _ in split}))}
+    literals = {(labels[label], *(number[v] for v in own)) for label, own in split}
+    # an equality holds both ways
+    literals |= {
+        (labels[label], *(number[v] for v in reversed(own)))
+        for label, own in split
+        if _is_equality(label[0])
     }
-    return _search(items, _refine(items, ranks))
+    ranks = {place: colours.get(variable, 0) for variable, place in number.items()}
+    _, places = _smallest(tuple(literals), ranks)
+    order = tuple(sorted(variables, key=lambda variable: places[number[variable]]))
+    new = {variable: place for place, variable in enumerate(order)}
+    return order, tuple(sorted((label, _encode_terms(label, terms, new)) for label, terms in items))
 
 
-def _refine(items: Sequence[Item], ranks: dict[Variable, int]) -> dict[Variable, int]:
-    while True:
-        seen: dict[Variable, list[Any]] = {variable: [] for variable in ranks}
-        for label, terms in items:
-            shape = _encode_terms(label, terms, ranks)
-            for place, term in enumerate(terms):
-                if isinstance(term, Variable):
-                    seen[term].append((label, 0 if _is_equality(label) else place, shape))
-        signatures = {v: (ranks[v], tuple(sorted(where))) for v, where in seen.items()}
-        order = {signature: rank for rank, signature in enumerate(sorted(set(signatures.values())))}
-        refined = {variable: order[signature] for variable, signature in signatures.items()}
-        if len(order) == len(set(ranks.values())):
-            return refined
-        ranks = refined
+def _without_constants(
+    label: tuple[Any, ...], terms: Sequence[Term]
+) -> tuple[tuple[Any, ...], list[Variable]]:
+    """Make the constants of an item, and where they stand, part of its label."""
+    constants = tuple(
+        (0 if _is_equality(label) else place, term.name)
+        for place, term in enumerate(terms)
+        if not isinstance(term, Variable)
+    )
+    return (label, constants), [term for term in terms if isinstance(term, Variable)]
 
 
 def _encode_terms(
-    label: tuple[Any, ...], terms: Sequence[Term], ranks: Mapping[Variable, int]
+    label: tuple[Any, ...], terms: Sequence[Term], numbers: Mapping[Variable, int]
 ) -> Any:
     encoded = tuple(
-        (0, ranks[term]) if isinstance(term, Variable) else (1, term.name) for term in terms
+        (0, numbers[term]) if isinstance(term, Variable) else (1, term.name) for term in terms
     )
     return tuple(sorted(encoded)) if _is_equality(label) else encoded
 
@@ -77,38 +124,51 @@ def _is_equality(label: tuple[Any, ...]) -> bool:
     return label[:2] == ("", "=")
 
 
-def _search(
-    items: Sequence[Item], ranks: dict[Variable, int]
-) -> tuple[tuple[Variable, ...], Encoding]:
-    classes: dict[int, list[Variable]] = {}
-    for variable, rank in ranks.items():
-        classes.setdefault(rank, []).append(variable)
-    tied = next((members for _, members in sorted(classes.items()) if len(members) > 1), None)
-    if tied is None:
-        order = tuple(sorted(ranks, key=lambda variable: ranks[variable]))
-        numbers = {variable: number for number, variable in enumerate(order)}
-        encoding = sorted((label, _encode_terms(label, terms, numbers)) for label, terms in items)
-        return order, tuple(encoding)
-    best: tuple[tuple[Variable, ...], Encoding] | None = None
-    tried: list[Variable] = []
+def _refined(literals: ClauseKey, ranks: dict[int, int]) -> dict[int, int]:
+    """Tell variables apart by where they stand, until nothing changes."""
+    classes = len(set(ranks.values()))
+    while True:
+        seen: dict[int, list[tuple[int, ...]]] = {term: [] for term in ranks}
+        for literal in literals:
+            shape = [ranks[term] for term in literal[1:]]
+            for place, term in enumerate(literal[1:]):
+                seen[term].append((literal[0], place, *shape))
+        marks = {term: (ranks[term], sorted(where)) for term, where in seen.items()}
+        ordered = sorted(marks.values())
+        ranks = {term: ordered.index(mark) for term, mark in marks.items()}
+        found = len(set(ranks.values()))
+        if found == classes:
+            return ranks
+        classes = found
+
+
+def _smallest(literals: ClauseKey, ranks: dict[int, int]) -> tuple[ClauseKey, dict[int, int]]:
+    """Return the smallest way to write literals that keeps to the ranks, and each one's number."""
+    ranks = _refined(literals, ranks)
+    values = list(ranks.values())
+    tied = [term for term, rank in ranks.items() if values.count(rank) > 1]
+    if not tied:
+        place = {term: number for number, term in enumerate(sorted(ranks, key=ranks.__getitem__))}
+        renamed = sorted((literal[0], *[place[t] for t in literal[1:]]) for literal in literals)
+        return tuple(renamed), place
+    lowest = min(ranks[term] for term in tied)
+    ways = []
+    tried: list[int] = []
     for first in tied:
-        if any(_are_twins(items, first, other) for other in tried):
+        if ranks[first] > lowest or any(_are_twins(literals, first, other) for other in tried):
             continue
         tried.append(first)
-        split = {variable: 2 * rank + 1 for variable, rank in ranks.items()}
+        split = {term: 2 * rank + 1 for term, rank in ranks.items()}
         split[first] -= 1
-        found = _search(items, _refine(items, split))
-        if best is None or found[1] < best[1]:
-            best = found
-    assert best is not None
-    return best
+        ways.append(_smallest(literals, split))
+    return min(ways, key=lambda way: way[0])
 
 
-def _are_twins(items: Sequence[Item], one: Variable, other: Variable) -> bool:
+def _are_twins(literals: ClauseKey, one: int, other: int) -> bool:
     """Tell whether exchanging two variables changes nothing: then one of them need be tried."""
-    swap: dict[Term, Term] = {one: other, other: one}
-    swapped = {(label, tuple(swap.get(term, term) for term in terms)) for label, terms in items}
-    return swapped == set(items)
+    swap = {one: other, other: one}
+    swapped = {(literal[0], *[swap.get(t, t) for t in literal[1:]]) for literal in literals}
+    return swapped == set(literals)
 
 
 def item_of(atom: AnyAtom, *marks: int) -> Item:

@@ -148,7 +148,10 @@ def unify(atoms: Sequence[Atom]) -> dict[Variable, Term] | None:
 
 
 def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term] | None:
-    """Return the substitution that makes all pairs of terms equal, or None where none does."""
+    """Return the substitution that makes all pairs of terms equal, or None where none does.
+
+    Of variables that are equal, all become the one whose name comes first.
+    """
     parent: dict[Variable, Term] = {}
 
     def find(term: Term) -> Term:
@@ -160,10 +163,10 @@ def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term]
         a, b = find(left), find(right)
         if a == b:
             continue
-        if isinstance(a, Variable):
-            parent[a] = b
-        elif isinstance(b, Variable):
+        if isinstance(b, Variable) and not (isinstance(a, Variable) and b.name < a.name):
             parent[b] = a
+        elif isinstance(a, Variable):
+            parent[a] = b
         else:
             return None
     return {variable: find(variable) for variable in parent}

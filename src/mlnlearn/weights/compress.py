@@ -21,28 +21,11 @@ from mlnlearn.counting.flips import Flips, FlipTable
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.weights.rows import Rows, by_row, handy
 
-Floats = NDArray[np.float64]
 Signatures = NDArray[np.uint64]
 
 _MOST_CELLS = 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Distinct flip-count vectors of a predicate's ground atoms.
-
-    Attributes
-    ----------
-    counts
-        One row a distinct vector, one column a feature.
-    true, false
-        How many true and false atoms have the vector, by row and database.
-    """
-
-    counts: csr_array
-    true: Ints
-    false: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +45,7 @@ class Cells:
 
 
 def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
-    """Group all ground atoms of a predicate, in all databases, by their flip-count vectors.
+    """Group all ground atoms of a predicate by their flip-count vectors, with weights by database.
 
     Examples
     --------
@@ -76,8 +59,8 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     >>> engine = MemoryEngine([Database.from_facts(schema, facts, domains={"person": people})])
     >>> unit = flip_counts(engine, schema["friends"]("x", "y"), schema["friends"])
     >>> rows = compress(engine.stack, schema["friends"], [unit])
-    >>> rows.counts.toarray().tolist(), rows.true.tolist(), rows.false.tolist()
-    ([[1.0]], [[2]], [[999998]])
+    >>> rows.counts.tolist(), rows.true.tolist(), rows.total.tolist()
+    ([[1.0]], [[2.0]], [[1000000.0]])
     """
     tables = _signature_tables(stack, predicate, flips)
     cells = _with_products(stack, flips, _cells(stack, predicate, tables, flips))
@@ -87,12 +70,12 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     row = np.empty(len(order), np.int64)
     row[order] = np.cumsum(new) - 1
     first = order[np.flatnonzero(new)]
-    true = np.zeros((len(first), len(stack)), np.int64)
-    false = np.zeros_like(true)
-    np.add.at(true, (row, cells.database), np.where(cells.true, cells.size, 0))
-    np.add.at(false, (row, cells.database), np.where(cells.true, 0, cells.size))
     counts = _vectors(stack, predicate, flips, cells, first)
-    return Rows(counts, true, false)
+    true, total = (
+        by_row(row, cells.database, sizes, (len(first), len(stack)))
+        for sizes in (np.where(cells.true, cells.size, 0), cells.size)
+    )
+    return Rows(np.arange(len(flips)), handy(counts), true, total)
 
 
 def multipliers(features: int) -> Signatures:

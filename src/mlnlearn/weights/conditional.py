@@ -28,8 +28,8 @@ from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.data import refuse_unknown
 from mlnlearn.weights.objective import Floats, GaussianPrior
-from mlnlearn.weights.pseudolikelihood import AtomTerm
 from mlnlearn.weights.result import LearnedWeights, best_weights
+from mlnlearn.weights.rows import Rows
 from mlnlearn.weights.stochastic import Optimizer, climb
 
 Expectations = Literal["auto", "exact", "mcsat"]
@@ -55,7 +55,7 @@ class GroundedData:
 
     network: Network
     world: Codes
-    alone: AtomTerm
+    alone: Rows
     joint: Network | None
     joint_counts: Floats
 
@@ -202,11 +202,11 @@ def grounded(mln: MLN, database: Database, query: Sequence[str]) -> GroundedData
     rows, place = np.unique(flips, axis=0, return_inverse=True)
     place = place.reshape(-1)
     used = np.flatnonzero(rows.any(axis=0))
-    alone = AtomTerm(
+    alone = Rows(
         used,
         np.ascontiguousarray(rows[:, used]),
         np.bincount(place[truth], minlength=len(rows)).astype(np.float64),
-        np.bincount(place[~truth], minlength=len(rows)).astype(np.float64),
+        np.bincount(place, minlength=len(rows)).astype(np.float64),
     )
     together = np.zeros(len(found), bool)
     together[found.label[~single]] = True

@@ -22,7 +22,7 @@ from mlnlearn.infer.sampling.chains import run_chains
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
 from mlnlearn.model.domains import carrying_domains, with_constants_of
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.objective import GaussianPrior, Penalised
+from mlnlearn.weights.objective import GaussianPrior
 from mlnlearn.weights.optimize import Optimum, maximise
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 from mlnlearn.weights.result import LearnedWeights
@@ -107,7 +107,7 @@ def learn_em(
             shares=tuple(1.0 / len(group) for group in filled for _ in group),
         )
         locked = np.array([rule.locked for rule in full.soft], bool)
-        optimum = maximise(Penalised(likelihood, prior), current.weights, locked=locked)
+        optimum = maximise(likelihood, current.weights, prior=prior, locked=locked)
         current = current.with_weights(optimum.weights)
     assert optimum is not None
     assert likelihood is not None

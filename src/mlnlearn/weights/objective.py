@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,24 @@ class Objective(Protocol):
         ...
 
 
+@runtime_checkable
+class Curved(Objective, Protocol):
+    """An objective that knows its second derivatives."""
+
+    def value(self, weights: Floats) -> float:
+        """Return the value alone."""
+        ...
+
+    def derivatives(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the negated Hessian."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianPrior:
     """Log-density of independent normal weights, without its constant.
+
+    With an infinite standard deviation there is none: value and gradient are zero.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.model.mln import MLN
-from mlnlearn.weights.objective import GaussianPrior, Objective, Penalised
+from mlnlearn.weights.objective import GaussianPrior, Objective
 from mlnlearn.weights.optimize import maximise
 
 
@@ -69,8 +69,9 @@ def best_weights(
     3.000
     """
     optimum = maximise(
-        Penalised(likelihood, GaussianPrior(sigma)),
+        likelihood,
         np.array([rule.weight or 0.0 for rule in mln.soft]),
+        prior=GaussianPrior(sigma),
         l1=l1,
         locked=np.array([rule.locked for rule in mln.soft], bool),
         tolerance=tolerance,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from mlnlearn.structure.search.model import Background
+from mlnlearn.structure.search.patterns import encode
+
 from agreement.compare import Answer, Path
 from agreement.problem import Problem, Skip, own_domains
 from agreement.reference import Worlds, listed_worlds
@@ -13,8 +16,6 @@ from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.patterns import encode
 
 
 def _worlds(problem: Problem) -> list[Worlds]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from mlnlearn.structure.search.model import Background
 
 from agreement.compare import Answer, Path
 from agreement.language import atoms_of
@@ -14,7 +15,6 @@ from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.model import Background
 
 
 def expected(problem: Problem) -> Answer:

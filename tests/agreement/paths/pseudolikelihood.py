@@ -6,6 +6,8 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+from mlnlearn.structure.search.model import Background
+from mlnlearn.structure.search.row_model import RowModel
 
 from agreement.case import ground_atoms
 from agreement.compare import Answer, Path
@@ -16,8 +18,6 @@ from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.row_model import RowModel
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 
 

@@ -5,22 +5,20 @@ from collections import Counter
 import pytest
 
 from mlnlearn.logic.atoms import Literal, Predicate
-from mlnlearn.logic.canonical import canonical
+from mlnlearn.logic.canonical import canonical, clause_of
 from mlnlearn.logic.clauses import clause
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
 from mlnlearn.structure.predicate_graph.candidates import Measured
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import loops
-from mlnlearn.structure.predicate_graph.paths import as_clause
 
 R, S = Predicate("r", ("t", "t")), Predicate("s", ("t", "t"))
 A = Predicate("a", ("t",))
 
 
 def clauses_of(graph, longest, max_same=3):
-    keys = loops(graph, longest, max_same)
-    drafts = [[(literal[0], list(literal[1:])) for literal in key] for key in keys]
-    return [canonical(as_clause(draft, graph.nodes)) for draft in drafts]
+    labels = [(node.predicate, node.positive) for node in graph.nodes]
+    return [clause_of(key, labels) for key in loops(graph, longest, max_same)]
 
 
 def is_loop(given):

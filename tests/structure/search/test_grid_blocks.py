@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -14,14 +15,13 @@ from mlnlearn.logic.atoms import Literal
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
-from mlnlearn.structure.search.grid import Grid
 from mlnlearn.structure.search.grid_counts import GridCounts
 from mlnlearn.structure.search.meanfield import Coupling, together
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.patterns import encode
 from mlnlearn.structure.search.scoring import scorer
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 from worlds import random_clause, true_facts
 
 SCHEMA = Schema.of("likes(t,t!)", "is(t,s!)", "has(t,s)", "old(t)", "at(t,s!,t!)")
@@ -93,13 +93,13 @@ def scorers(databases, sigma=2.0, given=None):
 @pytest.mark.parametrize("seed", range(25))
 def test_flips_equal_the_engine(seed):
     rng = np.random.default_rng(seed)
-    grid = Grid(MemoryEngine(worlds(rng)))
+    grid = WeightedGrid(MemoryEngine(worlds(rng)))
     for _ in range(8):
         candidate = random_clause(rng, SCHEMA, constants=0.0, most=4)
         for predicate in {literal.atom.predicate for literal in candidate}:
-            dense = grid.flips(encode(candidate), predicate.name)
+            dense = grid.flips(encode(candidate), predicate)
             whole = np.broadcast_to(grid.spread(dense, predicate.arity), grid.shape(predicate))
-            inside = grid.total[predicate.name] > 0
+            inside = grid.weight[predicate.name] > 0
             expected = grid.formula_flips(candidate.formula, predicate).values
             assert np.array_equal(np.where(inside, whole, 0.0), expected)
 
@@ -198,7 +198,7 @@ def test_mean_field_over_blocks_is_close_to_the_exact_marginals():
         odds += weight * sum(brute_count(database, rule.formula, (), counted).values())
         mass += np.exp(odds)
         marginals[np.arange(3), chosen] += np.exp(odds)
-    grid = Grid(MemoryEngine([database]))
+    grid = WeightedGrid(MemoryEngine([database]))
     for start in (given, np.full_like(given, np.inf)):
         found = together(grid, "is", given, [Coupling(encode(rule), np.array([weight]))], start)
         assert found[0] == pytest.approx(marginals / mass, abs=0.01)

@@ -7,24 +7,23 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Literal
-from mlnlearn.logic.canonical import canonical
+from mlnlearn.logic.canonical import canonical, canonical_key
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
+from mlnlearn.structure.search.background import Background, unit_clauses
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
-from mlnlearn.structure.search.grid import Grid
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.keys import canonical_key
-from mlnlearn.structure.search.model import Background, unit_clauses
-from mlnlearn.structure.search.patterns import encode
 from mlnlearn.structure.search.scoring import scorer
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 from worlds import random_clause, random_database_list, true_facts
 
 SCHEMA = Schema.of("p(t,t)", "q(t)", "r(t,s)", "c")
@@ -76,17 +75,17 @@ def test_flips_and_violations_equal_the_engine(seed):
     rng = np.random.default_rng(seed)
     databases = random_database_list(rng)
     engine = MemoryEngine(databases)
-    grid = Grid(engine)
+    grid = WeightedGrid(engine)
     for _ in range(6):
         candidate = random_clause(rng, databases[0].schema, constants=0.0)
         literals = encode(candidate)
         for predicate in {literal.atom.predicate for literal in candidate}:
-            dense = grid.flips(literals, predicate.name)
+            dense = grid.flips(literals, predicate)
             index = tuple(
                 slice(None) if place in dense.places else None for place in range(predicate.arity)
             )
             whole = np.broadcast_to(dense.values[:, *index], grid.shape(predicate))
-            inside = grid.total[predicate.name] > 0
+            inside = grid.weight[predicate.name] > 0
             expected = grid.formula_flips(candidate.formula, predicate).values
             assert np.array_equal(np.where(inside, whole, 0.0), expected)
         groundings = sum(true_groundings(engine, candidate.formula))
@@ -100,7 +99,7 @@ def test_engine_flips_are_laid_out_by_each_databases_own_constants():
     databases = random_database_list(rng, schema, most=3)
     engine = MemoryEngine(databases)
     formula = clause(schema["p"]("x", "y"), ~Literal(schema["p"]("y", "x"))).formula
-    found = Grid(engine).formula_flips(formula, schema["p"]).values
+    found = WeightedGrid(engine).formula_flips(formula, schema["p"]).values
     flips = flip_counts(engine, formula, schema["p"])
     for number, database in enumerate(databases):
         names = database.domains["t"].names
@@ -221,7 +220,7 @@ def test_data_that_hard_rules_forbid_are_refused(kind, schema):
 
 def test_arrays_beyond_the_limit_are_refused():
     databases = people(np.random.default_rng(0))
-    grid = Grid(MemoryEngine(databases), most_cells=40)
+    grid = WeightedGrid(MemoryEngine(databases), most_cells=40)
     p = SCHEMA["p"]
     long = encode(clause(p("x", "y"), p("y", "z"), p("z", "u"), p("u", "x")))
     with pytest.raises(MemoryLimitError):
@@ -246,8 +245,10 @@ def test_number_keys_agree_with_canonical_clauses(seed):
     numbers = {name: place for place, name in enumerate("pqr")}
 
     def key(given):
+        place = {variable: number for number, variable in enumerate(given.variables)}
         return canonical_key(
-            (2 * numbers[lit.predicate] + lit.positive, *lit.variables) for lit in encode(given)
+            (2 * numbers[atom.predicate.name] + positive, *(place[term] for term in atom.terms))
+            for atom, positive in encode(given)
         )
 
     clauses = [random_clause(rng, schema, constants=0.0, most=4) for _ in range(12)]

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Literal
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
-from mlnlearn.structure.search.grid import Grid
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.meanfield import Coupling, joint_score, together
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.patterns import encode
 from mlnlearn.structure.search.scoring import scorer
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 
 SCHEMA = Schema.of("p(t)", "r(t,t)")
 P, R = SCHEMA["p"], SCHEMA["r"]
@@ -54,14 +54,14 @@ def test_weak_couplings_give_the_exact_marginals(seed):
     rng = np.random.default_rng(seed)
     database = world(rng)
     unit, weight = rng.normal(), rng.uniform(-0.3, 0.3)
-    grid = Grid(MemoryEngine([database]))
+    grid = WeightedGrid(MemoryEngine([database]))
     given = np.full((1, 4), unit)
     coupling = Coupling(encode(SPREADS), np.array([weight]))
     found = together(grid, "p", given, [coupling], given)
     expected = exact(database, (P("x"), SPREADS.formula), (unit, weight))
     assert found[0] == pytest.approx(expected, abs=0.01)
     # the truth of the atoms themselves plays no part
-    empty = Grid(MemoryEngine([database.without_facts(["p"]).closed()]))
+    empty = WeightedGrid(MemoryEngine([database.without_facts(["p"]).closed()]))
     again = together(empty, "p", given, [coupling], given)
     assert again == pytest.approx(found)
 
@@ -69,19 +69,19 @@ def test_weak_couplings_give_the_exact_marginals(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_known_can_be_counted_beforehand(seed):
     rng = np.random.default_rng(seed)
-    grid = Grid(MemoryEngine([world(rng, 5), world(rng, 3)]))
+    grid = WeightedGrid(MemoryEngine([world(rng, 5), world(rng, 3)]))
     body = [~Literal(R("x", "u")), Literal(R("u", "v"), bool(rng.integers(2))), R("v", "y")]
-    for given in (
-        clause(~Literal(P("x")), *body, P("y")),
-        clause(P("x"), *body, R("w", "x"), P("y")),
-        clause(P("x"), P("y"), R("x", "y"), R("u", "v")),
+    for given, is_shorter in (
+        (clause(~Literal(P("x")), *body, P("y")), True),
+        (clause(P("x"), *body, R("w", "x"), P("y")), True),
+        (clause(P("x"), P("y"), R("x", "y"), R("u", "v")), False),
     ):
         literals = encode(given)
         dense, shorter = grid.condensed(literals, "p")
-        belief = rng.random(grid.true["p"].shape) * (grid.total["p"] > 0.0)
-        found = dense.believing("p", belief).flips(shorter, "p")
-        expected = grid.believing("p", belief).flips(literals, "p")
-        assert len(shorter) < len(literals) or {v for lit in literals for v in lit.variables} > {0}
+        belief = rng.random(grid.true["p"].shape) * (grid.weight["p"] > 0.0)
+        found = dense.believing("p", belief).flips(shorter, P)
+        expected = grid.believing("p", belief).flips(literals, P)
+        assert (len(shorter) < len(literals)) == is_shorter
         assert found.places == expected.places
         assert found.values == pytest.approx(expected.values)
 
@@ -90,7 +90,7 @@ def test_the_worse_of_two_starts_counts():
     """Each atom pulls all others up: known facts lead to few true ones, a full start stays full."""
     names = [f"T{i}" for i in range(10)]
     facts = {"p": [(names[0],)], "r": list(product(names, repeat=2))}
-    grid = Grid(MemoryEngine([Database.from_facts(SCHEMA, facts, domains={"t": names})]))
+    grid = WeightedGrid(MemoryEngine([Database.from_facts(SCHEMA, facts, domains={"t": names})]))
     given = np.full((1, 10), -4.0)
     coupling = Coupling(encode(SPREADS), np.array([1.0]))
     low = together(grid, "p", given, [coupling], given)

@@ -11,8 +11,8 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from mlnlearn.structure.search import scoring
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.engine_counts import EngineCounts
-from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.ties import ranked
 from studies.planted_clauses import SHAPES, planted
 

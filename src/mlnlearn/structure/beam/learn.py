@@ -17,14 +17,14 @@ import numpy as np
 
 from mlnlearn.data.load.data import Data
 from mlnlearn.errors import MemoryLimitError
+from mlnlearn.logic.canonical import ClauseKey
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.beam.moves import Language
 from mlnlearn.structure.search.growth import prune_each
-from mlnlearn.structure.search.keys import ClauseKey
-from mlnlearn.structure.search.model import Model
+from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
@@ -147,7 +147,8 @@ class _Run:
     def network(self, model: Model) -> Fitted[MLN, MSLNotes]:
         """Return a network with what is known of the search."""
         notes = MSLNotes(likelihood=model.likelihood, scored=self.search.scored, rounds=self.rounds)
-        return Fitted(self.search.background.network(model), notes)
+        mln = self.search.background.network(model.formulas, model.weights)
+        return Fitted(mln, notes)
 
     def over(self, length: int) -> bool:
         """Tell whether the search is at its end."""

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from mlnlearn.logic.atoms import Atom, Literal, Predicate, Variable
-from mlnlearn.logic.canonical import canonical
-from mlnlearn.logic.clauses import Clause, clause
-from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
+from mlnlearn.logic.atoms import Atom, Predicate, Variable
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key, clause_of
+from mlnlearn.logic.clauses import Clause
 
 
 @dataclass(frozen=True)
 class Language:
     """The clauses that may be built: connected, of few literals and variables.
 
-    Clauses are keys (see `mlnlearn.structure.search.keys`); a literal's predicate has number ``2p``
+    Clauses are keys (see `mlnlearn.logic.canonical`); a literal's predicate has number ``2p``
     where it is denied and ``2p + 1`` where it is asserted.
 
     Examples
@@ -60,14 +59,7 @@ class Language:
 
     def clause(self, key: ClauseKey) -> Clause:
         """Return the clause of a key, in canonical form."""
-        literals = [
-            Literal(
-                Atom(self.predicates[number // 2], tuple(Variable(f"v{term}") for term in terms)),
-                bool(number % 2),
-            )
-            for number, *terms in key
-        ]
-        return canonical(clause(*literals))
+        return clause_of(key, [(p, sign) for p in self.predicates for sign in (False, True)])
 
     def neighbours(self, key: ClauseKey) -> list[ClauseKey]:
         """Return the clauses one change away, each once."""

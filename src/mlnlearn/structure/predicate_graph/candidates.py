@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlnlearn.logic.canonical import canonical
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key, clause_of
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.links import Edge
 from mlnlearn.structure.predicate_graph.loops import is_plain
-from mlnlearn.structure.predicate_graph.paths import Drafting, Pairs, as_clause
+from mlnlearn.structure.predicate_graph.paths import Drafting, Pairs
 from mlnlearn.structure.search.clauses import predicates_in
-from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # weights and gains of clauses that are the same feature differ by no more than round-off
@@ -185,7 +184,7 @@ class _Growing:
 
     def __init__(self, graph: PredicateGraph, limits: Limits) -> None:
         self.limits = limits
-        self.nodes = graph.nodes
+        self.labels = [(node.predicate, node.positive) for node in graph.nodes]
         number = {node: place for place, node in enumerate(graph.nodes)}
         self.edges = [(number[e.first], number[e.second], e.link.pairs) for e in graph.edges]
         self.drafting = Drafting(graph.nodes)
@@ -205,8 +204,7 @@ class _Growing:
     def clause(self, key: ClauseKey) -> Clause:
         """Return the clause of a key, in canonical form."""
         if key not in self._clauses:
-            draft = [(literal[0], list(literal[1:])) for literal in key]
-            self._clauses[key] = canonical(as_clause(draft, self.nodes))
+            self._clauses[key] = clause_of(key, self.labels)
         return self._clauses[key]
 
     def longer(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations_with_replacement
 
 from mlnlearn.logic.atoms import Predicate
@@ -70,13 +69,3 @@ class PredicateGraph:
             if not {edge.first.predicate.name, edge.second.predicate.name}.intersection(names)
         }
         return PredicateGraph(self.nodes, kept, self.measures)
-
-    @cached_property
-    def index(self) -> Mapping[Node, tuple[Edge, ...]]:
-        """The edges at each node."""
-        found: dict[Node, list[Edge]] = {node: [] for node in self.nodes}
-        for edge in self.edges:
-            found[edge.first].append(edge)
-            if edge.second != edge.first:
-                found[edge.second].append(edge)
-        return {node: tuple(edges) for node, edges in found.items()}

@@ -1,7 +1,7 @@
 """GSLP: generative structure learning along a graph of predicates (Dinh et al. 2011, algorithm 1).
 
 Departures from the paper. Clauses that differ in names only, or that are the same feature on the
-data, are one clause, however many paths lead to it. Edges may close cycles (see `Step`). Loops of
+data, are one clause, however many paths lead to it. Edges may close cycles (`Drafting`). Loops of
 the graph, dropped edges included, are listed at once, since no part of them need have a measure
 (see `loops`). Where there are held-out databases, a longer clause must be better for them too. Only
 the best paths of each length are extended. A clause that a longer one improves upon stays a
@@ -31,7 +31,7 @@ from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import identities, loops
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
-from mlnlearn.structure.search.model import Alone, Model
+from mlnlearn.structure.search.network import Alone, Model
 from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
@@ -155,7 +155,8 @@ class _Run:
             graph=self.graph,
             candidates=tuple(self.candidates),
         )
-        return Fitted(self.search.background.network(model), notes)
+        mln = self.search.background.network(model.formulas, model.weights)
+        return Fitted(mln, notes)
 
     def whole_graph(self) -> PredicateGraph:
         """Build the graph, without the edges that have few true instances (lines 3 and 4)."""

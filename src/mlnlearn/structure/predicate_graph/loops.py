@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key
 from mlnlearn.run import check_time
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.paths import Pairs
-from mlnlearn.structure.search.keys import ClauseKey, LiteralKey, canonical_key
 
 Places = frozenset[int]
 # the links from a predicate: the other predicate, its arity, and which places share a variable

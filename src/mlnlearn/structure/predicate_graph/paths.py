@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from mlnlearn.logic.atoms import Literal, Predicate, Variable
-from mlnlearn.logic.clauses import Clause, clause
-from mlnlearn.structure.predicate_graph.links import Edge, Node
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.structure.predicate_graph.links import Node
 
 # A literal under construction: the number of its node and the numbers of its variables.
 Draft = list[tuple[int, list[int]]]
@@ -16,64 +14,24 @@ Pairs = tuple[tuple[int, int], ...]
 Move = tuple[int, int, Pairs, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An edge of a path: it adds a literal of its second node, or closes a cycle.
-
-    The paper's paths only add literals. A closing step ties two literals that are there already,
-    so that rules such as ``movie(m,a) ^ movie(m,b) => workedUnder(a,b)`` can be found.
-    """
-
-    edge: Edge
-    closes: bool = False
-
-
-def variabilise(path: Sequence[Step]) -> Clause | None:
-    """Return the clause of a path; None where a closing step finds nothing to tie.
+class Drafting:
+    """Turns paths over numbered nodes into literals with numbered variables.
 
     Predicates are taken in the order of how often they occur in the path, most frequent first. An
     edge starts from the first literal of its first node and adds one of its second node; linked
-    arguments take the variables of that literal, all others are new variables. Closing steps come
+    arguments take the variables of that literal, all others are new variables.
+
+    The paper's paths only add literals. A closing move ties two literals that are there already, so
+    that rules such as ``movie(m,a) ^ movie(m,b) => workedUnder(a,b)`` can be found; such moves come
     last, and tie the first pair of literals whose linked arguments are still apart.
 
     Examples
     --------
-    >>> from mlnlearn.structure.predicate_graph.links import Link
     >>> advised = Node(Predicate("advisedBy", ("person", "person")), positive=False)
     >>> student = Node(Predicate("student", ("person",)))
-    >>> one = Step(Edge(advised, advised, Link(((0, 1),))))
-    >>> two = Step(Edge(advised, student, Link(((0, 0),))))
-    >>> print(variabilise([one, two]))
-    !advisedBy(a,b) v !advisedBy(c,a) v student(a)
+    >>> Drafting([advised, student]).draft([(0, 0, ((0, 1),), False), (0, 1, ((0, 0),), False)])
+    [(0, [0, 1]), (0, [2, 0]), (1, [0])]
     """
-    nodes = tuple(dict.fromkeys(n for step in path for n in (step.edge.first, step.edge.second)))
-    moves = [
-        (nodes.index(s.edge.first), nodes.index(s.edge.second), s.edge.link.pairs, s.closes)
-        for s in path
-    ]
-    drafted = Drafting(nodes).draft(moves)
-    return None if drafted is None else as_clause(drafted, nodes)
-
-
-def as_clause(draft: Draft, nodes: Sequence[Node]) -> Clause:
-    """Return a draft as a clause, variables named by first occurrence."""
-    seen = list(dict.fromkeys(term for _, terms in draft for term in terms))
-    names = {number: Variable(_name(rank)) for rank, number in enumerate(seen)}
-    return clause(
-        *(
-            Literal(nodes[node].predicate(*(names[term] for term in terms)), nodes[node].positive)
-            for node, terms in draft
-        )
-    )
-
-
-def _name(rank: int) -> str:
-    letter, round_ = chr(ord("a") + rank % 26), rank // 26
-    return f"{letter}{round_ or ''}"
-
-
-class Drafting:
-    """Turns paths over numbered nodes into literals with numbered variables."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         numbers: dict[Predicate, int] = {}
@@ -81,7 +39,7 @@ class Drafting:
         self.arity = [node.predicate.arity for node in nodes]
 
     def draft(self, path: Sequence[Move]) -> Draft | None:
-        """Return the literals of a path; None where a closing step finds nothing to tie."""
+        """Return the literals of a path; None where a closing move finds nothing to tie."""
         literals: Draft = []
         fresh = 0
         for first, second, pairs in self._ordered(path):

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlnlearn.counting.coincidences import encoded
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.run import check_time
 from mlnlearn.structure.search.alone import fit_alone, fit_held_out
-from mlnlearn.structure.search.model import Alone, Background, Floats, unit_clauses
-from mlnlearn.structure.search.patterns import encoded
-from mlnlearn.structure.search.row_model import Counts, RowModel
+from mlnlearn.structure.search.background import Background, unit_clauses
+from mlnlearn.structure.search.network import Alone, Counts, Model
+from mlnlearn.weights.objective import Floats, GaussianPrior
 
 
 class ClauseScorer:
-    """Scores clauses by whatever counts them; a `Scorer`.
+    """Scores clauses by whatever counts them.
 
     Parameters
     ----------
@@ -32,13 +33,14 @@ class ClauseScorer:
     def __init__(self, counts: Counts, background: Background, sigma: float) -> None:
         self.counts = counts
         self.background = background
+        self.prior = GaussianPrior(sigma)
         self.precision = 1.0 / sigma**2
         self._units = {
             predicate.name: [self._unit(*weights) for weights in counts.shares(predicate.name)]
             for predicate in background.schema.predicates
             if not counts.exclusive(predicate.name)
         }
-        self._started: dict[tuple[str, ...], RowModel] = {}
+        self._started: dict[tuple[str, ...], Model] = {}
 
     def _unit(self, true: Floats, total: Floats) -> _Unit:
         """Fit the unit weight of a class of atoms."""
@@ -56,7 +58,7 @@ class ClauseScorer:
         clauses for both, the prior would tie the two a little.)
         """
         check_time()
-        names = tuple(dict.fromkeys(literal.predicate for literal in encoded(clause)))
+        names = tuple(dict.fromkeys(literal.atom.predicate.name for literal in encoded(clause)))
         if any(self.counts.exclusive(name) for name in names):
             return self._beside_units(clause, names)
         parts, units, starts = [], [], [0]
@@ -92,7 +94,7 @@ class ClauseScorer:
                 for unit in unit_clauses(self.background.schema)
                 if unit.predicate.name in names
             ]
-            units = RowModel.of(self.counts, self.precision, rules, names)
+            units = Model.of(self.counts, self.prior, rules, names)
             self._started[names] = units
         try:
             return Alone.between(units, units.extended(clause))
@@ -103,10 +105,10 @@ class ClauseScorer:
         """Return the number of true groundings of a clause, over all databases."""
         return self.counts.true_instances(clause)
 
-    def start(self) -> RowModel:
+    def start(self) -> Model:
         """Return the network of the unit clauses and the given formulas, fitted."""
         names = [predicate.name for predicate in self.background.schema.predicates]
-        return RowModel.of(self.counts, self.precision, self.background.soft, names)
+        return Model.of(self.counts, self.prior, self.background.soft, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,6 @@ def most_alike(given: Clause) -> int:
     return max(Counter(lit.atom.predicate for lit in given if isinstance(lit.atom, Atom)).values())
 
 
-def has_opposite_literals(given: Clause) -> bool:
-    """Tell whether a clause holds an atom and its negation, so that it is always true."""
-    return len({literal.atom for literal in given}) < len(given)
-
-
 def is_subclause(short: Clause, long: Clause) -> bool:
     """Tell whether some literals of one clause are the other, up to the names of variables.
 

@@ -16,16 +16,13 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.structure.search.alone import histogram
-from mlnlearn.structure.search.blocks import BlockRows
+from mlnlearn.structure.search.background import Background, unit_clauses
 from mlnlearn.structure.search.meanfield import Coupling
-from mlnlearn.structure.search.model import Background, unit_clauses
-from mlnlearn.structure.search.newton import Floats
-from mlnlearn.structure.search.row_model import Histogram, ScoreTest
-from mlnlearn.structure.search.rows import Numbers, Rows, renumbered
-from mlnlearn.weights.blocks import Blocks, compress_blocks
-from mlnlearn.weights.compress import compress
+from mlnlearn.structure.search.network import Histogram, ScoreTest
 from mlnlearn.weights.data import refuse_violations
-from mlnlearn.weights.pseudolikelihood import handy, undecided_blocks, undecided_rows
+from mlnlearn.weights.objective import Floats
+from mlnlearn.weights.pseudolikelihood import grouped, one_conditional
+from mlnlearn.weights.rows import Numbers, Rows
 
 # so many flip counts are kept, of the formulas asked for last
 _KEPT = 4096
@@ -39,34 +36,18 @@ class EngineTerm:
     ----------
     formulas
         Those that the predicate is in, as the features of the rows.
-    rows
-        Its atoms, or blocks of atoms, grouped by their flip counts.
-    true, total
-        The weights of the rows by database: of true atoms, and of all atoms or blocks.
+    whole
+        Its atoms, or blocks of atoms, grouped by their flip counts, with weights by database.
     """
 
     formulas: tuple[Formula, ...]
-    rows: Rows | BlockRows
-    true: Floats
-    total: Floats
-
-    def seen(self, databases: NDArray[np.bool_]) -> Rows | BlockRows:
-        """Return the rows with the weight of the atoms of some databases only."""
-        return _weighed(self.rows, self.true @ databases, self.total @ databases)
+    whole: Rows
 
     def only(self, place: Numbers) -> EngineTerm:
         """Return the term with its features renumbered, those without a new number dropped."""
-        old = self.rows.features
-        kept = tuple(f for f, n in zip(self.formulas, old, strict=True) if place[n] >= 0)
-        features, counts = renumbered(old, self.rows.counts, place)
-        rows = replace(self.rows, features=features, counts=counts)
-        return replace(self, formulas=kept, rows=rows)
-
-
-def _weighed(rows: Rows | BlockRows, true: Floats, total: Floats) -> Rows | BlockRows:
-    if isinstance(rows, Rows):
-        return replace(rows, true=true, total=total)
-    return replace(rows, true=true, weight=total)
+        numbered = zip(self.formulas, self.whole.features, strict=True)
+        kept = tuple(formula for formula, number in numbered if place[number] >= 0)
+        return EngineTerm(kept, self.whole.only(place))
 
 
 class EngineCounts:
@@ -106,7 +87,7 @@ class EngineCounts:
         """Return the terms that change with one more formula, and how they are then."""
         found = {}
         for name in dict.fromkeys(atom.predicate.name for atom in atoms_of(formula)):
-            features = np.append(terms[name].rows.features, number)
+            features = np.append(terms[name].whole.features, number)
             found[name] = self._term(name, (*terms[name].formulas, formula), features)
         return found
 
@@ -115,7 +96,8 @@ class EngineCounts:
 
         def tested(formula: Formula) -> Iterator[tuple[str, float, float, Floats]]:
             for name, term in self.joined(terms, len(weights), formula).items():
-                gradient, hessian = term.rows.derivatives(np.append(weights, 0.0))
+                rows = term.whole.weighed(np.ones(self.databases))
+                gradient, hessian = rows.derivatives(np.append(weights, 0.0))
                 yield name, float(gradient[-1]), float(hessian[-1, -1]), hessian[:-1, -1]
 
         return tested
@@ -161,15 +143,9 @@ class EngineCounts:
     def _term(self, name: str, formulas: tuple[Formula, ...], features: Numbers) -> EngineTerm:
         """Group a predicate's atoms by the flip counts of some formulas."""
         stack, predicate = self.engine.stack, self.engine.stack.schema[name]
-        exclusive, scale = self.exclusive(name), self._scale(name)
         flips = [self._flips(formula, name) for formula in (*formulas, *self.hard)]
-        if exclusive:
-            found = compress_blocks(stack, predicate, exclusive, flips)
-            return _block_term(undecided_blocks(found, len(formulas)), formulas, features, scale)
-        rows = undecided_rows(compress(stack, predicate, flips), len(formulas))
-        true, total = rows.true * scale, (rows.true + rows.false) * scale
-        grouped = Rows(features, handy(rows.counts), true.sum(axis=1), total.sum(axis=1))
-        return EngineTerm(formulas, grouped, true, total)
+        rows, scale = grouped(stack, predicate, flips, features), one_conditional(stack, predicate)
+        return EngineTerm(formulas, replace(rows, true=rows.true * scale, total=rows.total * scale))
 
     def _flips(self, formula: Formula, name: str) -> Flips:
         found = self._known.pop((formula, name), None)
@@ -195,34 +171,8 @@ class EngineCounts:
         schema = self.engine.stack.schema
         units = [unit for unit in unit_clauses(schema) if unit.predicate.name == name][1:]
         features = np.arange(len(units) + len(formulas))
-        term = self._term(name, (*units, *formulas), features)
-        counts = term.rows.counts
-        dense: Floats = counts if isinstance(counts, np.ndarray) else counts.toarray()
+        rows = self._term(name, (*units, *formulas), features).whole
+        dense = rows.counts if isinstance(rows.counts, np.ndarray) else rows.counts.toarray()
         bits = dense[:, : len(units)].astype(np.int64)
         pattern = bits @ (1 << np.arange(len(units), dtype=np.int64))
-        return pattern, dense[:, len(units) :], term.true, term.total
-
-    def _scale(self, name: str) -> Floats:
-        """Return the weight of one atom, or block of atoms, in each database."""
-        stack, exclusive = self.engine.stack, self.exclusive(name)
-        types = stack.schema[name].types
-        outer = [kind for place, kind in enumerate(types) if place not in exclusive]
-        return 1.0 / np.maximum([float(total) for total in stack.ground_atoms(outer)], 1.0)
-
-
-def _block_term(
-    blocks: Blocks, formulas: tuple[Formula, ...], features: Numbers, scale: Floats
-) -> EngineTerm:
-    """Return the term of distinct blocks, with the rows of each as its members."""
-    number = blocks.counts.shape[0]
-    lengths = np.diff(np.append(blocks.starts, number))
-    inside = np.arange(lengths.max(initial=1)) < lengths[:, None]
-    members = np.full(inside.shape, -1, np.int64)
-    members[inside] = np.arange(number)
-    weight = blocks.size * scale
-    true = np.zeros((number, len(scale)))
-    true[blocks.chosen] = weight
-    rows = BlockRows(
-        features, blocks.counts.toarray(), true.sum(axis=1), members, weight.sum(axis=1)
-    )
-    return EngineTerm(formulas, rows, true, weight)
+        return pattern, dense[:, len(units) :], rows.true, rows.total

@@ -8,19 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from mlnlearn.counting.coincidences import encode, encoded
 from mlnlearn.counting.count import groundings
+from mlnlearn.counting.grid import GridFlips
 from mlnlearn.counting.query import Engine
 from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.structure.search.alone import histogram
-from mlnlearn.structure.search.blocks import BlockTerm
-from mlnlearn.structure.search.grid import Grid, GridFlips
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.meanfield import Coupling, joint_score
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.newton import Floats
-from mlnlearn.structure.search.patterns import encode, encoded
-from mlnlearn.structure.search.row_model import Histogram, ScoreTest
-from mlnlearn.structure.search.rows import Cells, Numbers, Term
+from mlnlearn.structure.search.network import Histogram, ScoreTest
+from mlnlearn.structure.search.terms import GridCells, Term
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
+from mlnlearn.weights.objective import Floats
+from mlnlearn.weights.rows import Blocks, Numbers
 
 _CACHE_BYTES = 1 << 28
 
@@ -46,16 +47,20 @@ class GridCounts:
     """
 
     def __init__(self, engine: Engine, background: Background) -> None:
-        self.grid = Grid(engine, background.hard)
+        self.grid = WeightedGrid(engine, background.hard)
         self.live: dict[str, Numbers] = {}
-        self.cells: dict[str, Cells] = {}
+        self.cells: dict[str, GridCells] = {}
         for predicate in background.schema.predicates:
-            true, total = self.grid.true[predicate.name], self.grid.total[predicate.name]
-            live = np.flatnonzero(total.ravel())
-            database = live // math.prod(total.shape[1:])
+            weight = self.grid.weight[predicate.name]
+            live = np.flatnonzero(weight.ravel())
+            total = weight.reshape(-1)[live]
             self.live[predicate.name] = live
-            self.cells[predicate.name] = Cells(
-                true.reshape(-1)[live], total.reshape(-1)[live], database
+            self.cells[predicate.name] = GridCells(
+                self.grid.true[predicate.name].reshape(-1)[live] * total,
+                total,
+                live // math.prod(weight.shape[1:]),
+                len(weight),
+                self._blocks(predicate.name),
             )
         self._known: OrderedDict[Formula, dict[str, GridFlips]] = OrderedDict()
         self._room = _CACHE_BYTES
@@ -69,28 +74,31 @@ class GridCounts:
         """Return the places of which exactly one value holds for each choice of the others."""
         return self.grid.exclusive(predicate)
 
-    def term(self, predicate: str) -> Term | BlockTerm:
-        """Return a predicate's term of the likelihood, with no features yet."""
+    def _blocks(self, predicate: str) -> Blocks | None:
+        """Return the live cells of each block, where cells exclude each other."""
         exclusive = self.grid.exclusive(predicate)
         if not exclusive:
-            return Term.of(self.cells[predicate])
-        shape = self.grid.total[predicate].shape
+            return None
+        shape = self.grid.weight[predicate].shape
         places = np.unravel_index(self.live[predicate], shape)
         outer = [axis for axis in range(len(shape)) if axis - 1 not in exclusive]
         sizes = [shape[axis] for axis in outer]
         block_of = np.ravel_multi_index([places[axis] for axis in outer], sizes)
-        return BlockTerm.of(self.cells[predicate], block_of)
+        _, lengths = np.unique(block_of, return_counts=True)
+        return Blocks(np.argsort(block_of, kind="stable"), np.cumsum(lengths) - lengths)
 
-    def joined(
-        self, terms: Mapping[str, Term | BlockTerm], number: int, formula: Formula
-    ) -> dict[str, Term | BlockTerm]:
+    def term(self, predicate: str) -> Term:
+        """Return a predicate's term of the likelihood, with no features yet."""
+        return Term.of(self.cells[predicate])
+
+    def joined(self, terms: Mapping[str, Term], number: int, formula: Formula) -> dict[str, Term]:
         """Return the terms that change with one more formula, and how they are then."""
         return {
             name: terms[name].split(number, self.on_cells(name, flips))
             for name, flips in self.flips(formula).items()
         }
 
-    def score_test(self, terms: Mapping[str, Term | BlockTerm], weights: Floats) -> ScoreTest:
+    def score_test(self, terms: Mapping[str, Term], weights: Floats) -> ScoreTest:
         """Return the score test for new formulas at some weights."""
         tests = {name: term.test(weights) for name, term in terms.items()}
 
@@ -102,17 +110,15 @@ class GridCounts:
 
     def shares(self, predicate: str) -> list[tuple[Floats, Floats]]:
         """Return the weights of true and of all atoms by database, for each class of atoms."""
-        numbers = range(self.grid.classes(predicate))
-        return [self.grid.shares(predicate, (), number) for number in numbers]
+        return self.grid.shares(predicate, ())
 
     def histograms(self, clause: Clause, predicate: str) -> list[list[Histogram]]:
         """Return the flip counts of a clause, for each class of atoms and database."""
-        flips = self.grid.flips(encoded(clause), predicate)
-        found = []
-        for number in range(self.grid.classes(predicate)):
-            shares = self.grid.shares(predicate, flips.places, number)
-            found.append([histogram(*rows) for rows in zip(flips.values, *shares, strict=True)])
-        return found
+        flips = self.grid.flips(encoded(clause), self.grid.stack.schema[predicate])
+        return [
+            [histogram(*rows) for rows in zip(flips.values, true, total, strict=True)]
+            for true, total in self.grid.shares(predicate, flips.places)
+        ]
 
     def true_instances(self, clause: Clause) -> float:
         """Return the number of true groundings of a clause, over all databases."""
@@ -149,9 +155,12 @@ class GridCounts:
         predicates = {atom.predicate.name: atom.predicate for atom in atoms_of(formula)}
         clause = as_clause(formula)
         literals = None if clause is None else encode(clause)
-        if literals is not None:
-            return {name: self.grid.flips(literals, name) for name in predicates}
-        return {n: self.grid.formula_flips(formula, p) for n, p in predicates.items()}
+        return {
+            name: self.grid.formula_flips(formula, predicate)
+            if literals is None
+            else self.grid.flips(literals, predicate)
+            for name, predicate in predicates.items()
+        }
 
     def on_cells(self, predicate: str, flips: GridFlips) -> Floats:
         """Return the flip count of each live cell."""

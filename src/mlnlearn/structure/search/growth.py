@@ -12,7 +12,7 @@ from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.run import Course
-from mlnlearn.structure.search.model import Model
+from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # a clause that promises less than this share of what it must gain is not tried

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.structure.search.grid import Grid
-from mlnlearn.structure.search.patterns import Signed
+from mlnlearn.counting.coincidences import Signed
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Coupling:
 
 
 def together(
-    grid: Grid, predicate: str, given: Floats, couplings: Sequence[Coupling], start: Floats
+    grid: WeightedGrid, predicate: str, given: Floats, couplings: Sequence[Coupling], start: Floats
 ) -> Floats:
     """Return the probability of each atom of a predicate when none of them is known.
 
@@ -61,25 +61,30 @@ def together(
     --------
     Of two exclusive atoms, each is true half of the time; without the clause, nearly always.
 
+    >>> from mlnlearn.counting.coincidences import encode
     >>> from mlnlearn.counting.memory import MemoryEngine
     >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.atoms import Literal
+    >>> from mlnlearn.logic.clauses import clause
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("is(person,gender)", "same(gender,gender)")
     >>> facts = {"is": [("Anna", "F")], "same": [("F", "F"), ("M", "M")]}
-    >>> grid = Grid(MemoryEngine([Database.from_facts(schema, facts)]))
-    >>> rule = (Signed("is", False, (0, 1)), Signed("is", False, (0, 2)), Signed("same", True, (1, 2)))
+    >>> grid = WeightedGrid(MemoryEngine([Database.from_facts(schema, facts)]))
+    >>> one, other = (~Literal(schema["is"]("x", value)) for value in "vw")
+    >>> rule = clause(one, other, schema["same"]("v", "w"))
     >>> given = np.full((1, 1, 2), 3.0)
-    >>> found = together(grid, "is", given, [Coupling(rule, np.array([3.0]))], given)
+    >>> found = together(grid, "is", given, [Coupling(encode(rule), np.array([3.0]))], given)
     >>> found.round(1).tolist()
     [[[0.5, 0.5]]]
-    """  # noqa: E501 - a clause is one line
+    """
+    flipped = grid.stack.schema[predicate]
     belief = grid.probability(predicate, start)
     rate, before = 1.0, np.inf
     condensed = [grid.condensed(coupling.literals, predicate) for coupling in couplings]
     for _ in range(_STEPS):
         odds = given
         for coupling, (dense, literals) in zip(couplings, condensed, strict=True):
-            flips = dense.believing(predicate, belief).flips(literals, predicate)
+            flips = dense.believing(predicate, belief).flips(literals, flipped)
             by_database = coupling.weights.reshape(-1, *(1 for _ in given.shape[1:]))
             odds = odds + by_database * grid.spread(flips, len(given.shape) - 1)
         new = grid.probability(predicate, odds)
@@ -95,7 +100,9 @@ def together(
     return belief
 
 
-def joint_score(grid: Grid, predicate: str, given: Floats, couplings: Sequence[Coupling]) -> float:
+def joint_score(
+    grid: WeightedGrid, predicate: str, given: Floats, couplings: Sequence[Coupling]
+) -> float:
     """Return the weighted log-probability of a predicate's atoms when none of them is known.
 
     Parameters are those of `together`; the atoms have the weights that the grid gives them.

@@ -6,18 +6,18 @@ import math
 import warnings
 from collections.abc import Sequence
 
+from mlnlearn.counting.grid import MOST_CELLS, Grid
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import DataWarning, InputError, MemoryLimitError
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
-from mlnlearn.structure.search.grid import MOST_CELLS, Grid
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.model import Background, Scorer
-from mlnlearn.structure.search.row_model import Counts
+from mlnlearn.structure.search.network import Counts
 
 
-def scorer(databases: Sequence[Database], background: Background, sigma: float) -> Scorer:
+def scorer(databases: Sequence[Database], background: Background, sigma: float) -> ClauseScorer:
     """Return a scorer: on a grid where all ground atoms fit, else by the sparse engine.
 
     Both give the same numbers up to rounding; the grid is faster by an order of magnitude where it

@@ -14,8 +14,8 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Notes, OwnNotes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.growth import Acceptance
-from mlnlearn.structure.search.model import Background
 from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
 

@@ -14,13 +14,15 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.data.database import Database
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.processes import end_with_parent
-from mlnlearn.structure.search.model import Alone, Background, Scorer
+from mlnlearn.structure.search.background import Background
+from mlnlearn.structure.search.clause_scorer import ClauseScorer
+from mlnlearn.structure.search.network import Alone
 from mlnlearn.structure.search.scoring import scorer
 
 _BATCH = 128
 _SERIAL = count()
 # the scorer of a worker process, made when its first batch comes, under the number of the search
-_OWN: dict[int, Scorer] = {}
+_OWN: dict[int, ClauseScorer] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class _Problem:
 class Workers:
     """Scores batches of clauses beside the unit clauses; made by `workers`."""
 
-    def __init__(self, own: Scorer, problem: _Problem, pool: Parallel | None) -> None:
+    def __init__(self, own: ClauseScorer, problem: _Problem, pool: Parallel | None) -> None:
         self.scorer = own
         self._problem = problem
         self._pool = pool

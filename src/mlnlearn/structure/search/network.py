@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.coincidences import Signed, encode
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, Rule
-from mlnlearn.structure.search.blocks import BlockRows
 from mlnlearn.structure.search.meanfield import Coupling
-from mlnlearn.structure.search.newton import Curvature, Floats, curvature, fit, likelihood
-from mlnlearn.structure.search.patterns import Signed, encode
-from mlnlearn.structure.search.rows import Numbers, Rows
+from mlnlearn.weights.objective import Floats, GaussianPrior
+from mlnlearn.weights.optimize import Curvature, maximise
+from mlnlearn.weights.rows import Numbers, RowLikelihood, Rows
 
 ScoreTest = Callable[[Formula], Iterator[tuple[str, float, float, Floats]]]
 """From a new formula, by predicate: slope and curvature in its weight, and coupling to others."""
@@ -29,12 +29,8 @@ class PredicateTerm(Protocol):
     """A predicate's share of the likelihood."""
 
     @property
-    def rows(self) -> Rows | BlockRows:
-        """Its atoms, or blocks of atoms, grouped by their flip counts."""
-        ...
-
-    def seen(self, databases: NDArray[np.bool_]) -> Rows | BlockRows:
-        """Return the rows with the weight of the atoms of some databases only."""
+    def whole(self) -> Rows:
+        """Its atoms, or blocks of atoms, grouped by their flip counts; weights by database."""
         ...
 
     def only(self, place: Numbers) -> Any:
@@ -98,6 +94,33 @@ class Counts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """A clause in a network with the unit clauses only.
+
+    Attributes
+    ----------
+    weight
+        Its weight there.
+    gain
+        How much the weighted pseudo-log-likelihood is above that of the unit clauses.
+    held_out
+        The same over databases that are left out of the fit in turn; None with a single database.
+    """
+
+    weight: float
+    gain: float
+    held_out: float | None
+
+    @classmethod
+    def between(cls, units: Model, longer: Model) -> Alone:
+        """Compare the network of the unit clauses with the one that has a clause more."""
+        gain, held_out = longer.likelihood - units.likelihood, None
+        if units.held_out is not None and longer.held_out is not None:
+            held_out = float((longer.held_out - units.held_out).sum())
+        return cls(float(longer.weights[-1]), gain, held_out)
+
+
+@dataclass(frozen=True, slots=True)
 class _Unseen:
     """Weights fitted without each database, and the likelihood of each, by predicate."""
 
@@ -106,15 +129,15 @@ class _Unseen:
 
 
 @dataclass(frozen=True, eq=False)
-class RowModel:
-    """A network with its rows; a `Model`.
+class Model:
+    """A network under construction: formulas with their weights, and the rows of all predicates.
 
     Attributes
     ----------
     counts
         The data.
-    precision
-        Of the Gaussian prior on every weight: one over its variance.
+    prior
+        Of the weights.
     formulas, weights, locked
         The soft formulas, their weights, and which of these must not change.
     terms
@@ -122,7 +145,7 @@ class RowModel:
     """
 
     counts: Counts
-    precision: float
+    prior: GaussianPrior
     formulas: tuple[Formula, ...]
     weights: Floats
     locked: NDArray[np.bool_]
@@ -130,11 +153,11 @@ class RowModel:
 
     @classmethod
     def of(
-        cls, counts: Counts, precision: float, rules: Sequence[Rule], names: Iterable[str]
-    ) -> RowModel:
+        cls, counts: Counts, prior: GaussianPrior, rules: Sequence[Rule], names: Iterable[str]
+    ) -> Model:
         """Return the network of some rules over some predicates, fitted."""
         terms = {name: counts.term(name) for name in names}
-        model = cls(counts, precision, (), np.empty(0), np.empty(0, bool), terms)
+        model = cls(counts, prior, (), np.empty(0), np.empty(0, bool), terms)
         for rule in rules:
             model = model.joined(rule.formula, rule.weight or 0.0, locked=rule.locked)
         return model.fitted()
@@ -142,11 +165,16 @@ class RowModel:
     @cached_property
     def likelihood(self) -> float:
         """The weighted pseudo-log-likelihood, without the prior."""
-        return likelihood(self._rows, self.weights)
+        return self._objective.value(self.weights)
 
     @cached_property
     def held_out(self) -> Floats | None:
-        """The likelihood of each database under weights fitted to the others."""
+        """The likelihood of each database under weights fitted to the others.
+
+        None with a single database. A clause with a predicate twice may count the *other* atoms of
+        a predicate so well that an atom's own truth shows in what is missing; the likelihood of
+        the data it was fitted to then rises without bound, that of other data falls.
+        """
         if self._databases == 1:
             return None
         total: Floats = np.sum(list(self._unseen.by_predicate.values()), axis=0)
@@ -154,7 +182,12 @@ class RowModel:
 
     @cached_property
     def joint(self) -> float:
-        """How well all atoms of a predicate are predicted together, summed over predicates."""
+        """How well all atoms of a predicate are predicted together, from the other predicates.
+
+        The sum over predicates of their atoms' mean log-probability, with the weights of
+        `held_out`. Pseudo-likelihood may rise by clauses that are of no use, or of harm, where no
+        atom of the predicate is known.
+        """
         return sum(
             self._together(name)
             if self._coupled(name)
@@ -173,14 +206,13 @@ class RowModel:
         weights = []
         for number in range(self._databases):
             own = np.arange(self._databases) == number
-            kept = [term.seen(~own) for term in self.terms.values()]
             weights.append(
-                fit(kept, self.weights, self.locked, self.precision, tolerance=1e-6)
+                self._fit(RowLikelihood(self._rows(~own)), 1e-6)
                 if self._databases > 1
                 else self.weights
             )
-            for name, term in self.terms.items():
-                found[name][number] = term.seen(own).likelihood(weights[-1])
+            for name, rows in zip(self.terms, self._rows(own), strict=True):
+                found[name][number] = rows.value(weights[-1])
         return _Unseen(np.array(weights), found)
 
     def _coupled(self, predicate: str) -> list[int]:
@@ -188,7 +220,7 @@ class RowModel:
         return [
             number
             for number, literals in enumerate(self._literals)
-            if sum(literal.predicate == predicate for literal in literals) > 1
+            if sum(literal.atom.predicate.name == predicate for literal in literals) > 1
         ]
 
     @cached_property
@@ -200,46 +232,61 @@ class RowModel:
     def _together(self, predicate: str) -> float:
         """Return the log-score of a predicate's atoms when none of them is known."""
         weights, coupled = self._unseen.weights, self._coupled(predicate)
-        single = set(self.terms[predicate].rows.features.tolist()).difference(coupled)
+        single = set(self.terms[predicate].whole.features.tolist()).difference(coupled)
         return self.counts.together(
             predicate,
             [(self.formulas[n], weights[:, n]) for n in sorted(single)],
             [Coupling(self._literals[n], weights[:, n]) for n in coupled],
         )
 
-    @property
-    def _rows(self) -> list[Rows | BlockRows]:
-        return [term.rows for term in self.terms.values()]
+    def _rows(self, databases: NDArray[np.bool_]) -> list[Rows]:
+        """Return each predicate's rows with the weight of the atoms of some databases."""
+        return [term.whole.weighed(databases) for term in self.terms.values()]
+
+    @cached_property
+    def _objective(self) -> RowLikelihood:
+        return RowLikelihood(self._rows(np.ones(self._databases, bool)))
+
+    def _fit(self, objective: RowLikelihood, tolerance: float) -> Floats:
+        found = maximise(
+            objective, self.weights, prior=self.prior, locked=self.locked, tolerance=tolerance
+        )
+        return found.weights
 
     @cached_property
     def _curvature(self) -> Curvature:
-        return curvature(self._rows, self.weights, self.locked, self.precision)
+        return Curvature.at(self._objective, self.weights, self.prior, self.locked)
 
     @cached_property
     def _test(self) -> ScoreTest:
         return self.counts.score_test(self.terms, self.weights)
 
     def promise(self, clause: Clause) -> float:
-        """Estimate what a clause would add to the likelihood, by the score test."""
+        """Estimate what a clause would add to the likelihood, by the score test.
+
+        With ``g`` the slope of the likelihood in the new weight, at zero, and ``h`` its curvature
+        once the other weights have adapted, the estimate is ``g² / 2h``.
+        """
         try:
             found = list(self._test(clause.formula))
         except MemoryLimitError:
             return 0.0
-        slope, bend = 0.0, self.precision
+        slope, precision = 0.0, 1.0 / self.prior.sigma**2
+        bend = precision
         coupling = np.zeros(len(self.weights))
         for name, g, h, shared in found:
             slope += g
             bend += h
-            coupling[self.terms[name].rows.features] += shared
-        bend = max(bend - self._curvature.explained(coupling), self.precision)
+            coupling[self.terms[name].whole.features] += shared
+        bend = max(bend - self._curvature.explained(coupling), precision)
         return 0.5 * slope * slope / bend
 
-    def extended(self, clause: Clause, weights: Floats | None = None) -> RowModel:
+    def extended(self, clause: Clause, weights: Floats | None = None) -> Model:
         """Return the network with one more clause: fitted, or with weights that are known."""
         longer = self.joined(clause.formula, 0.0)
         return longer.fitted() if weights is None else longer.weighted(weights)
 
-    def without(self, numbers: Sequence[int], weights: Floats | None = None) -> RowModel:
+    def without(self, numbers: Sequence[int], weights: Floats | None = None) -> Model:
         """Return the network without some formulas: fitted, or with weights that are known."""
         kept = np.setdiff1d(np.arange(len(self.formulas)), numbers)
         place = np.full(len(self.formulas), -1)
@@ -255,7 +302,7 @@ class RowModel:
         )
         return shorter.fitted() if weights is None else shorter.weighted(weights)
 
-    def joined(self, formula: Formula, weight: float, *, locked: bool = False) -> RowModel:
+    def joined(self, formula: Formula, weight: float, *, locked: bool = False) -> Model:
         """Return the network with one more formula of a given weight, the others as they are."""
         joined = self.counts.joined(self.terms, len(self.formulas), formula)
         return replace(
@@ -266,10 +313,10 @@ class RowModel:
             terms={**self.terms, **joined},
         )
 
-    def fitted(self) -> RowModel:
+    def fitted(self) -> Model:
         """Return the network with its weights fitted, from those it has."""
-        return self.weighted(fit(self._rows, self.weights, self.locked, self.precision))
+        return self.weighted(self._fit(self._objective, 1e-10))
 
-    def weighted(self, weights: Floats) -> RowModel:
+    def weighted(self, weights: Floats) -> Model:
         """Return the network with other weights."""
         return replace(self, weights=weights)
