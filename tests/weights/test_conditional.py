@@ -14,7 +14,7 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.weights.conditional import ConditionalLikelihood, grounded, learn_conditional
-from mlnlearn.weights.objective import GaussianPrior, Penalised
+from mlnlearn.weights.objective import GaussianPrior
 from worlds import random_clause, random_database_list, random_schema, true_facts
 
 
@@ -110,9 +110,9 @@ def test_sampled_expectations_come_near_the_exact_optimum(smoking, optimizer, mi
     assert best.converged
     assert not near.converged  # a fixed number of steps, and no value to judge them by
     data = (grounded(best.mln, database, ["cancer"]),)
-    objective = Penalised(ConditionalLikelihood(data), GaussianPrior(2.0))
-    start = objective(np.zeros(3))[0]
-    reached = objective(near.mln.weights)[0]
+    likelihood, prior = ConditionalLikelihood(data), GaussianPrior(2.0)
+    start = likelihood(np.zeros(3))[0]
+    reached = likelihood(near.mln.weights)[0] + prior(near.mln.weights)[0]
     assert reached > best.objective - missing * (best.objective - start)
 
 

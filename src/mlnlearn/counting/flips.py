@@ -96,27 +96,32 @@ class Flips:
         """Return the flip counts of the given ground atoms."""
         result = self.constant[database]
         for table in self.tables:
-            result = result + self.lookup(stack, table, database, columns)
+            result = result + lookup(stack, self.predicate, table, database, columns)
         for product in self.products:
             value = np.ones(len(result), np.int64)
             for factor in product.factors:
-                value = times(value, self.lookup(stack, factor, database, columns))
+                value = times(value, lookup(stack, self.predicate, factor, database, columns))
             result = result + value
         return result
 
-    def lookup(
-        self, stack: Stack, table: FlipTable, database: AnyInts, columns: Sequence[AnyInts]
-    ) -> Ints:
-        """Return what one table has for the given ground atoms, zero where it has nothing."""
-        if not len(table):
-            return np.zeros(len(database), np.int64)
-        wanted, keys = common_keys(
-            [database, *(columns[place] for place in table.places)],
-            [table.database, *table.columns],
-            stack.key_sizes(self.predicate.types[place] for place in table.places),
-        )
-        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[rows] == wanted, table.values[rows], 0)
+
+def lookup(
+    stack: Stack,
+    predicate: Predicate,
+    table: FlipTable,
+    database: AnyInts,
+    columns: Sequence[AnyInts],
+) -> Ints:
+    """Return what a table has for some ground atoms of a predicate, zero where it has nothing."""
+    if not len(table):
+        return np.zeros(len(database), np.int64)
+    wanted, keys = common_keys(
+        [database, *(columns[place] for place in table.places)],
+        [table.database, *table.columns],
+        stack.key_sizes(predicate.types[place] for place in table.places),
+    )
+    rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[rows] == wanted, table.values[rows], 0)
 
 
 def flip_counts(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mlnlearn.counting.arrays import Codes, Ints, common_keys, expand_ranges, pack, unpack
-from mlnlearn.counting.flips import Flips, FlipTable
+from mlnlearn.counting.flips import Flips, FlipTable, lookup
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
@@ -94,20 +94,10 @@ def mixed(values: Signatures) -> Signatures:
     return found ^ (found >> np.uint64(31))
 
 
-@dataclass(frozen=True, slots=True)
-class _SignatureTable:
-    """Signatures to add for atoms with given constants at some places; rows distinct, in order."""
-
-    places: tuple[int, ...]
-    database: Codes
-    columns: tuple[Codes, ...]
-    signature: Signatures
-
-
 def _signature_tables(
     stack: Stack, predicate: Predicate, flips: Sequence[Flips]
-) -> list[_SignatureTable]:
-    """Add up the tables of all features for each set of places."""
+) -> list[FlipTable]:
+    """Add up the signatures of all features' tables, for each set of places."""
     by_places: dict[tuple[int, ...], list[tuple[FlipTable, Signatures]]] = {(): []}
     factors = multipliers(len(flips))
     databases = np.arange(len(stack), dtype=np.int32)
@@ -124,10 +114,10 @@ def _merge(
     predicate: Predicate,
     places: tuple[int, ...],
     found: Sequence[tuple[FlipTable, Signatures]],
-) -> _SignatureTable:
+) -> FlipTable:
     if not found:
         databases = np.arange(len(stack), dtype=np.int32)
-        return _SignatureTable((), databases, (), np.zeros(len(stack), np.uint64))
+        return FlipTable((), databases, (), np.zeros(len(stack), np.int64))
     database = np.concatenate([table.database for table, _ in found])
     columns = [np.concatenate(c) for c in zip(*(t.columns for t, _ in found), strict=True)]
     signature = np.concatenate([signature for _, signature in found])
@@ -140,29 +130,19 @@ def _merge(
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     sums = np.add.reduceat(signature[order], starts)
     numbers, *codes = unpack(ordered[starts], sizes)
-    return _SignatureTable(places, numbers, tuple(codes), sums)
+    return FlipTable(places, numbers, tuple(codes), sums.view(np.int64))
 
 
 def _lookup(
-    stack: Stack,
-    predicate: Predicate,
-    table: _SignatureTable,
-    database: Codes,
-    columns: Sequence[Codes],
+    stack: Stack, predicate: Predicate, table: FlipTable, database: Codes, columns: Sequence[Codes]
 ) -> Signatures:
-    wanted, keys = common_keys(
-        [database, *(columns[place] for place in table.places)],
-        [table.database, *table.columns],
-        stack.key_sizes(predicate.types[place] for place in table.places),
-    )
-    rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[rows] == wanted, table.signature[rows], np.uint64(0))
+    return lookup(stack, predicate, table, database, columns).view(np.uint64)
 
 
 def _cells(
     stack: Stack,
     predicate: Predicate,
-    tables: Sequence[_SignatureTable],
+    tables: Sequence[FlipTable],
     flips: Sequence[Flips],
 ) -> Cells:
     database, columns, true = _listed(stack, predicate, tables)
@@ -192,7 +172,7 @@ def _with_products(stack: Stack, flips: Sequence[Flips], cells: Cells) -> Cells:
 
 
 def _listed(
-    stack: Stack, predicate: Predicate, tables: Sequence[_SignatureTable]
+    stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]
 ) -> tuple[Codes, list[Codes], NDArray[np.bool_]]:
     """Return the atoms to take one by one: the true ones, and those in tables of several places."""
     facts = stack.relation(predicate)
@@ -211,7 +191,7 @@ def _listed(
     return database, columns, true
 
 
-def _all_places(stack: Stack, predicate: Predicate, table: _SignatureTable) -> list[Codes]:
+def _all_places(stack: Stack, predicate: Predicate, table: FlipTable) -> list[Codes]:
     """Extend a table's keys by every constant at the places it leaves open."""
     database = table.database
     known = dict(zip(table.places, table.columns, strict=True))
@@ -235,7 +215,7 @@ def _all_places(stack: Stack, predicate: Predicate, table: _SignatureTable) -> l
 def _unlisted(
     stack: Stack,
     predicate: Predicate,
-    tables: Sequence[_SignatureTable],
+    tables: Sequence[FlipTable],
     flips: Sequence[Flips],
     listed_database: Codes,
     listed_columns: Sequence[Codes],
@@ -300,10 +280,10 @@ class _Classes:
         return self.class_of_member[np.searchsorted(keys, wanted)]
 
 
-def _factors(flips: Sequence[Flips], place: int) -> list[tuple[Flips, FlipTable]]:
-    """Return the factors of products that depend on one place, each with its feature."""
+def _factors(flips: Sequence[Flips], place: int) -> list[FlipTable]:
+    """Return the factors of products that depend on one place."""
     return [
-        (feature, factor)
+        factor
         for feature in flips
         for product in feature.products
         for factor in product.factors
@@ -315,8 +295,8 @@ def _classes(
     stack: Stack,
     predicate: Predicate,
     kind: str,
-    table: _SignatureTable | None,
-    factors: Sequence[tuple[Flips, FlipTable]],
+    table: FlipTable | None,
+    factors: Sequence[FlipTable],
 ) -> _Classes:
     """Group the constants of a type by what the tables and factors of one place hold for them."""
     members = stack.members(kind)
@@ -327,8 +307,8 @@ def _classes(
     else:
         signature = _lookup(stack, predicate, table, database, columns)
     finer = signature
-    for (feature, factor), number in zip(factors, multipliers(len(factors)), strict=True):
-        values = feature.lookup(stack, factor, database, columns)
+    for factor, number in zip(factors, multipliers(len(factors)), strict=True):
+        values = lookup(stack, predicate, factor, database, columns)
         finer = finer + mixed(values.view(np.uint64) * number)
     order = np.lexsort((finer, database))
     numbers, ordered = database[order], finer[order]

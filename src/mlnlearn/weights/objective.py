@@ -52,17 +52,3 @@ class GaussianPrior:
         """Return the log-density and its gradient."""
         scaled = (weights - self.mean) / self.sigma
         return -0.5 * float(scaled @ scaled), -scaled / self.sigma
-
-
-@dataclass(frozen=True, slots=True)
-class Penalised:
-    """An objective plus a smooth prior."""
-
-    objective: Objective
-    prior: Objective
-
-    def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the sum of both values and gradients."""
-        value, gradient = self.objective(weights)
-        log_prior, slope = self.prior(weights)
-        return value + log_prior, gradient + slope

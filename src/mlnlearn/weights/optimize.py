@@ -20,7 +20,7 @@ from mlnlearn.run import check_time
 from mlnlearn.weights.objective import Curved, Floats, GaussianPrior, Objective
 
 # Newton's method takes a matrix of so many rows; beyond, the steps of L-BFGS cost less
-_FEW = 512
+_FEW = 256
 _NO_PRIOR = GaussianPrior(math.inf)
 
 

@@ -96,18 +96,19 @@ class Rows:
     def value(self, weights: Floats) -> float:
         """Return the log-likelihood of the rows."""
         scores = self.scores(weights)
-        if self.blocks is None:
-            return float(self.true @ scores - self.total @ np.logaddexp(0.0, scores))
-        return float(self.true @ scores - self.total @ self.log_totals(scores))
+        return float(self.true @ scores - self.total @ self.norms(scores))
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value, and the gradient over the rows' own features."""
-        residual = self.true - self._expected(self.scores(weights))[0]
-        return self.value(weights), self.counts.T @ residual
+        scores = self.scores(weights)
+        norms = self.norms(scores)
+        value = float(self.true @ scores - self.total @ norms)
+        return value, self.counts.T @ (self.true - self._expected(scores, norms)[0])
 
     def derivatives(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return the gradient and the negated Hessian, over the rows' own features."""
-        expected, chances = self._expected(self.scores(weights))
+        scores = self.scores(weights)
+        expected, chances = self._expected(scores, self.norms(scores))
         gradient = self.counts.T @ (self.true - expected)
         if self.blocks is None:
             return gradient, _squared(self.counts, expected * (1.0 - chances))
@@ -121,9 +122,10 @@ class Rows:
         scores: Floats = self.counts @ weights[self.features]
         return scores
 
-    def log_totals(self, scores: Floats) -> Floats:
-        """Return the logarithm of the sum of the exponents of each block's scores."""
-        assert self.blocks is not None
+    def norms(self, scores: Floats) -> Floats:
+        """Return the logarithm of the sum of the exponents of what each row, or block, may be."""
+        if self.blocks is None:
+            return np.logaddexp(0.0, scores)
         by_member, starts = scores[self.blocks.members], self.blocks.starts
         if not len(starts):
             return np.empty(0)
@@ -131,13 +133,13 @@ class Rows:
         raised = np.exp(by_member - np.repeat(highest, self.blocks.lengths))
         return highest + np.log(np.add.reduceat(raised, starts))
 
-    def _expected(self, scores: Floats) -> tuple[Floats, Floats]:
+    def _expected(self, scores: Floats, norms: Floats) -> tuple[Floats, Floats]:
         """Return the expected weight of each row, and the chance of each row or block member."""
         if self.blocks is None:
-            chances = 0.5 * (1.0 + np.tanh(0.5 * scores))
+            chances = np.exp(scores - norms)
             return self.total * chances, chances
         lengths, members = self.blocks.lengths, self.blocks.members
-        chances = np.exp(scores[members] - np.repeat(self.log_totals(scores), lengths))
+        chances = np.exp(scores[members] - np.repeat(norms, lengths))
         weight = np.repeat(self.total, lengths) * chances
         return np.bincount(members, weight, len(scores)).astype(np.float64), chances
 

@@ -10,11 +10,12 @@ from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
-from mlnlearn.structure.join_bayes.features import AttributeLikelihood, attribute_features
+from mlnlearn.structure.join_bayes.features import attribute_features
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import Family, table_rules
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
+from mlnlearn.weights.rows import RowLikelihood
 
 
 def with_value(database, node, key, value):
@@ -96,7 +97,7 @@ def test_likelihood_is_the_pseudo_likelihood_of_the_rules():
     shown = np.concatenate([family.emitted for family in model.families])
     rng = np.random.default_rng(0)
     weights = rng.normal(size=len(shown)) * 0.1
-    value, gradient = AttributeLikelihood(features)(weights)
+    value, gradient = RowLikelihood([part.rows() for part in features])(weights)
     formulas = tuple(rule.formula for rule in mln.rules)
     other = PseudoLikelihood(MemoryEngine([database]), formulas, False, predicates)
     expected, slope = other(weights[shown])
@@ -108,7 +109,7 @@ def test_gradient_is_numerically_right():
     database, mapping = chain_tables(1, missing=0.2, size=6)
     model = MBN(links=True).fit(Loaded(database, mapping)).model
     features = attribute_features(counter_of([database], mapping), model.families)
-    likelihood = AttributeLikelihood(features)
+    likelihood = RowLikelihood([part.rows() for part in features])
     rng = np.random.default_rng(0)
     weights = rng.normal(size=len(model.weights)) * 0.2
     _, gradient = likelihood(weights)

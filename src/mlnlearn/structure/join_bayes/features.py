@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 from scipy.special import log_softmax
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of
@@ -24,6 +23,7 @@ from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
+from mlnlearn.weights.rows import Blocks, Rows
 
 Floats = NDArray[np.float64]
 
@@ -57,21 +57,25 @@ class AttributeFeatures:
         factors = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return replace(self, matrix=self.matrix.multiply(factors[None, :]).tocsr())
 
-    def distinct(self) -> tuple[AttributeFeatures, Floats]:
-        """Return one of each group of groundings with the same features, and their true values.
+    def rows(self, share: float = 1.0) -> Rows:
+        """Return the choices among values, one of each group of groundings with the same features.
 
         Thousands of links share a few feature rows. Rows are compared by their products with a
         random vector: equal rows have equal products, different ones practically never.
         """
-        rng = np.random.default_rng(0)
-        marks = (self.matrix @ rng.normal(size=self.matrix.shape[1])).reshape(-1, self.node.size)
+        rng, size = np.random.default_rng(0), self.node.size
+        marks = (self.matrix @ rng.normal(size=self.matrix.shape[1])).reshape(-1, size)
         _, first, place = np.unique(marks, axis=0, return_index=True, return_inverse=True)
-        known = self.truth < self.node.size
-        keys = place.reshape(-1)[known] * self.node.size + self.truth[known]
-        table = np.bincount(keys, minlength=len(first) * self.node.size).astype(np.float64)
-        rows = (first[:, None] * self.node.size + np.arange(self.node.size)).reshape(-1)
-        part = replace(self, truth=self.truth[first], matrix=self.matrix[rows])
-        return part, table.reshape(-1, self.node.size)
+        known = self.truth < size
+        keys = place.reshape(-1)[known] * size + self.truth[known]
+        true = np.bincount(keys, minlength=len(first) * size).astype(np.float64) * share
+        matrix = self.matrix[(first[:, None] * size + np.arange(size)).reshape(-1)]
+        features = np.flatnonzero(matrix.getnnz(axis=0))
+        # what cannot be predicted is not among the choices
+        members = np.arange(len(true)).reshape(-1, size)[:, self.first :]
+        blocks = Blocks(members.reshape(-1), np.arange(len(members)) * members.shape[1])
+        total = true.reshape(-1, size).sum(axis=1)
+        return Rows(features, csr_array(matrix[:, features]), true, total, blocks)
 
     def log_probabilities(self, weights: Floats) -> Floats:
         """Return the log-probability of each value, shape ``(entities or links, values)``."""
@@ -223,37 +227,6 @@ class _Builder:
 
 def _variables(nodes: Sequence[Node]) -> list[Variable]:
     return list(dict.fromkeys(variable for node in nodes for variable in node.variables))
-
-
-@dataclass(frozen=True, eq=False)
-class AttributeLikelihood:
-    """Log-probability of all attributes, each given the rest of the database: a concave objective.
-
-    Attributes
-    ----------
-    features
-        What the rules say about each attribute.
-    completions
-        How many completions of the data the features are of; the objective is that of one.
-    """
-
-    features: Sequence[AttributeFeatures]
-    completions: int = 1
-
-    @cached_property
-    def _distinct(self) -> list[tuple[AttributeFeatures, Floats]]:
-        return [part.distinct() for part in self.features]
-
-    def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the pseudo-log-likelihood and its gradient."""
-        value, gradient = 0.0, np.zeros_like(weights)
-        for part, table in self._distinct:
-            logs = part.log_probabilities(weights)
-            first = part.first
-            value += float((table[:, first:] * logs[:, first:]).sum())
-            residual = table - table.sum(axis=1, keepdims=True) * np.exp(logs)
-            gradient += part.matrix.T @ residual.reshape(-1)
-        return value / self.completions, gradient / self.completions
 
 
 @dataclass(frozen=True, eq=False)

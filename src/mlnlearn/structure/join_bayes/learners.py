@@ -23,7 +23,6 @@ from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import (
-    AttributeLikelihood,
     attribute_features,
     typical_counts,
 )
@@ -39,8 +38,9 @@ from mlnlearn.structure.join_bayes.rules import (
     tree_rules,
 )
 from mlnlearn.structure.learner import Learner
-from mlnlearn.weights.objective import GaussianPrior, Penalised
+from mlnlearn.weights.objective import GaussianPrior
 from mlnlearn.weights.optimize import maximise
+from mlnlearn.weights.rows import RowLikelihood
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,10 +191,11 @@ class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
         ]
         scale = typical_counts(features)
         used = scale > 0
-        scaled = [part.scaled(scale) for part in features]
-        likelihood = AttributeLikelihood(scaled, max(1, len(counter.completions)))
-        first = np.zeros(len(start))
-        optimum = maximise(Penalised(likelihood, GaussianPrior(self.sigma)), first, locked=~used)
+        share = 1.0 / max(1, len(counter.completions))
+        likelihood = RowLikelihood([part.scaled(scale).rows(share) for part in features])
+        first, prior = np.zeros(len(start)), GaussianPrior(self.sigma)
+        # a rule touches few of the many rows: steps of L-BFGS cost less than a Hessian
+        optimum = maximise(likelihood.__call__, first, prior=prior, locked=~used)
         # rules that no attribute depends on (say, how probable a link is) keep their probability
         return np.where(used, optimum.weights / np.where(used, scale, 1.0), start)
 

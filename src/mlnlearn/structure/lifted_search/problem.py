@@ -18,7 +18,7 @@ from mlnlearn.lifted.compile import LiftedModel, compile_formulas
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.structure.lifted_search.ascend import ascend, curvature_of, curvature_row
-from mlnlearn.weights.objective import Floats, GaussianPrior, Penalised
+from mlnlearn.weights.objective import Floats, GaussianPrior
 from mlnlearn.weights.optimize import maximise
 
 _STEP = 1e-4
@@ -189,7 +189,7 @@ def unit_fit(problem: Problem, seeds: Floats, sigma: float) -> tuple[Floats, flo
     def likelihood(weights: Floats) -> tuple[float, Floats]:
         return problem.value(weights, seeds)
 
-    found = maximise(Penalised(likelihood, GaussianPrior(sigma)), np.zeros(1))
+    found = maximise(likelihood, np.zeros(1), prior=GaussianPrior(sigma))
     return found.weights, found.value
 
 

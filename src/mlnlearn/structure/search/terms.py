@@ -86,8 +86,9 @@ class Term:
         """Return the score test for new features at some weights."""
         cells, row_of, counts = self.cells, self.row_of, self.whole.counts
         scores = self.whole.scores(weights)
+        norms = self.whole.norms(scores)
         if cells.blocks is None:
-            chances = 0.5 * (1.0 + np.tanh(0.5 * scores))
+            chances = np.exp(scores - norms)
             spread = chances * (1.0 - chances)
 
             def tested(values: Floats) -> tuple[float, float, Floats]:
@@ -96,8 +97,8 @@ class Term:
 
             return tested
         members, starts = cells.blocks.members, np.append(cells.blocks.starts, len(row_of))
-        log_totals = np.repeat(self.whole.log_totals(scores)[self.group_of], np.diff(starts))
-        chance_of = np.exp(scores[row_of[members]] - log_totals)
+        norm_of = np.repeat(norms[self.group_of], np.diff(starts))
+        chance_of = np.exp(scores[row_of[members]] - norm_of)
 
         def tested_in_blocks(values: Floats) -> tuple[float, float, Floats]:
             slope, bend, by_cell = _block_sums(
