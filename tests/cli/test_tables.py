@@ -9,6 +9,7 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.cli.progress import Reporter
+from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 
 ROWS = 60
 
@@ -144,7 +145,16 @@ def test_changed_rules_are_a_network_and_no_longer_the_model(shop, program):
 
 @pytest.mark.parametrize("learner", ["laj-dt", "mbn"])
 def test_an_interrupted_run_goes_on_to_the_same_files(shop, program, monkeypatch, learner):
+    searches = []
+    place = "mlnlearn.structure.join_bayes.lattice.greedy_equivalence_search"
+
+    def counted(*given, **more):
+        searches.append(given)
+        return greedy_equivalence_search(*given, **more)
+
+    monkeypatch.setattr(place, counted)
     assert program(*learned(out="whole.mln", learner=learner))[0] == 0
+    whole = len(searches)
     stages = []
 
     def interrupt(self, progress):
@@ -161,19 +171,16 @@ def test_an_interrupted_run_goes_on_to_the_same_files(shop, program, monkeypatch
     assert "run the same command again to go on from run.jsonl" in err
     kept = (shop / "run.jsonl").read_text().splitlines()
     assert len(kept) == 4  # what it belongs to, two tables and a relationship
-    searches = []
-    search = "mlnlearn.structure.join_bayes.lattice.greedy_equivalence_search"
-    with monkeypatch.context() as patch:
-        patch.setattr(search, lambda *given, **more: searches.append(given))
-        assert program(*command)[0] == 0
-    assert searches == []
+    searches.clear()
+    assert program(*command)[0] == 0
+    assert len(searches) == whole - 3
     for suffix in ("mln", "json"):
         assert (shop / f"resumed.{suffix}").read_bytes() == (shop / f"whole.{suffix}").read_bytes()
     # other rules on the same net go on from it, another net does not
     assert program(*command, "--set", "sigma=2")[0] == 0
     code, _, err = program(*command, "--set", "sample_size=3")
     assert code == 1
-    assert "other settings or data" in err
+    assert "other settings: sample_size was 10.0, is 3.0" in err
 
 
 def test_a_report_of_tables(shop, program):

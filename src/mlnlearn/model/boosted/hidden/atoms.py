@@ -201,7 +201,8 @@ def forgotten_targets(
     database
         The evidence.
     asked
-        Targets asked for; None for all, but of those with atoms listed as unknown these alone.
+        Targets asked for; None for all. Of those with atoms listed as unknown, these alone are
+        asked for, and what else is listed of them is evidence.
     closed
         Targets of which no atom that is not listed is true, even where none is listed.
 
@@ -215,14 +216,17 @@ def forgotten_targets(
     >>> forgotten_targets(["smokes", "cancer", "sad"], db, ["smokes"], closed=["sad"])
     ['smokes']
     """
-    if asked is None:
-        return [name for name in targets if not _has_unknown(database, name)]
+    wanted = targets if asked is None else asked
 
     def given(name: str) -> bool:
         tables = (database.facts(name), database.false_facts(name), database.unknown_facts(name))
         return name in closed or any(table.shape[1] for table in tables)
 
-    return [name for name in targets if name in asked or not given(name)]
+    return [
+        name
+        for name in targets
+        if (name in wanted and not _has_unknown(database, name)) or not given(name)
+    ]
 
 
 def _has_unknown(database: Database, name: str) -> bool:
