@@ -9,9 +9,12 @@ import typer
 import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
+    ClosedOption,
     DatabasesOption,
     ModelOption,
     MoreArgument,
+    OpenOption,
+    names,
     one_database,
     read_model,
 )
@@ -23,13 +26,16 @@ def explain(
     db: DatabasesOption,
     atom: Annotated[str, typer.Option(help='A ground atom, such as "advisedBy(Anna,Bob)".')],
     more: MoreArgument = None,
+    open_predicates: OpenOption = "",
+    closed: ClosedOption = "",
     json: JsonOption = False,
 ) -> None:
     """Show which rules, with how many groundings, make an atom probable or not."""
     found = read_model(model)
     path = one_database(db + (more or []))
     database = ml.read_db(path, schema=found.schema, name=str(path))
-    explained = ml.explain(found, database, atom)
+    opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
+    explained = ml.explain(found, database, atom, open=opened, closed=shut)
     if json:
         print_json(
             {

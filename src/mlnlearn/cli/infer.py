@@ -15,8 +15,10 @@ import mlnlearn as ml
 from mlnlearn.cli.fill import fill
 from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
+    ClosedOption,
     ModelOption,
     MoreArgument,
+    OpenOption,
     SeedOption,
     TablesOption,
     finite,
@@ -74,12 +76,8 @@ def infer(
             "probable world; lifted: exact without grounding."
         ),
     ] = "auto",
-    open_predicates: Annotated[
-        str, typer.Option("--open", help="Predicates whose unlisted atoms are unknown.")
-    ] = "",
-    closed: Annotated[
-        str, typer.Option("--closed", help="Predicates whose unlisted atoms are false.")
-    ] = "",
+    open_predicates: OpenOption = "",
+    closed: ClosedOption = "",
     query_evidence: Annotated[
         bool,
         typer.Option("--query-evidence", help="Ask for atoms listed as ?P(A) only."),

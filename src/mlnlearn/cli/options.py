@@ -82,6 +82,14 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+OpenOption = Annotated[
+    str, typer.Option("--open", help="Predicates whose unlisted atoms are unknown.")
+]
+ClosedOption = Annotated[
+    str, typer.Option("--closed", help="Predicates whose unlisted atoms are false.")
+]
+
+
 def names(text: str, option: str) -> tuple[str, ...]:
     """Read a list of names with commas.
 

@@ -149,7 +149,8 @@ def by_program_explain(problem: Problem) -> Answer:
     atom = own.atoms[problem.case.seed % len(own.atoms)]
     with files(model_json=own.model.json(), data_db=str(own.facts)) as path:
         found = said("explain", "--model", path["model_json"], "--db", path["data_db"],
-                     "--atom", atom_text(atom))  # fmt: skip
+                     "--atom", atom_text(atom),
+                     "--closed", ",".join(own.model.names))  # fmt: skip
     total = sum(part["log_odds"] for part in found["contributions"])
     implied = 1.0 / (1.0 + np.exp(-total))
     return {"probability": found["probability"], "gap": float(implied - found["probability"])}

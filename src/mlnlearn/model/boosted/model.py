@@ -268,6 +268,8 @@ class BoostedModel:
         self._world(database)
         found = ground_atom(database, atom)
         self.rules_of(found.predicate.name)
+        for name in (*open, *closed):
+            database.schema[name]  # refuses what is no predicate
         return explain_atom(
             self.targets, self.existential, database, found, open=open, closed=closed, seed=seed
         )
