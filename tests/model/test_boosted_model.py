@@ -265,7 +265,7 @@ def test_drawings_stand_alone_and_show_every_node():
             for rules in model.targets
             for step in rules.steps
             if isinstance(step, Tree)
-            for _, node in nodes(step)
+            for _, node in nodes(step.root)
         )
         for rule, weight in model.rules():
             if kind == "clauses":

@@ -248,3 +248,21 @@ def _repeats_agree(pattern: Pattern, bound: int, facts: Codes) -> Mask:
             if other != place:
                 result &= facts[place + 1] == facts[other + 1]
     return result
+
+
+def is_true(world: Objects, predicate: Predicate, rows: Codes) -> Mask:
+    """Tell which atoms are true in the data.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("rich(person)")
+    >>> facts = {"rich": [("Anna",)]}
+    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
+    >>> is_true(world, schema["rich"], np.array([[0, 0], [0, 1]], np.int32)).tolist()
+    [False, True]
+    """
+    everything = Bindings.of(world, np.ascontiguousarray(rows))
+    result: Mask = everything.count(Pattern(predicate, tuple(range(predicate.arity)))) > 0
+    return result

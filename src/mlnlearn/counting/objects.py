@@ -17,6 +17,7 @@ from mlnlearn.counting.lookups import Lookups
 from mlnlearn.counting.pattern import EQUALS
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
+from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.logic.atoms import Predicate
 
 
@@ -65,6 +66,16 @@ class Objects:
         for place, kind in enumerate(predicate.types):
             rows[place + 1] = columns[place] + self.offsets[kind][database]
         return rows
+
+    def atoms(self, predicate: Predicate) -> Codes:
+        """Return all ground atoms of a predicate, true or false, as rows (database, objects...)."""
+        rows = []
+        for number, database in enumerate(self.databases):
+            sizes = [database.size(kind) for kind in predicate.types]
+            columns = unpack(np.arange(number_of_keys(sizes)), sizes)
+            owner = np.full(columns.shape[1], number, np.int32)
+            rows.append(self.numbered(predicate, owner, columns))
+        return np.concatenate(rows, axis=1)
 
     def relation(self, predicate: Predicate) -> Codes:
         """Return the true facts of a predicate: a row of databases, then one of each argument."""

@@ -13,7 +13,7 @@ from mlnlearn.counting.bindings import Bindings, Flip, Mask
 from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
-from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Split, Step, Tree, nodes
+from mlnlearn.model.boosted.rules import Leaf, Node, Split, Step, nodes, roots
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def step_values(
     --------
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
-    >>> from mlnlearn.model.boosted.rules import HornClause
+    >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
     >>> from mlnlearn.counting.pattern import Pattern
     >>> schema = Schema.of("likes(person,person)", "happy(person)")
     >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
@@ -78,7 +78,7 @@ class Stop:
     counts: Ints
 
 
-def routes(tree: Tree, world: Objects, examples: Codes) -> list[Stop]:
+def routes(root: Node, world: Objects, examples: Codes, flip: Flip | None = None) -> list[Stop]:
     """Return who comes by each node of a tree, in the order of `nodes`.
 
     Examples
@@ -88,7 +88,7 @@ def routes(tree: Tree, world: Objects, examples: Codes) -> list[Stop]:
     >>> schema = Schema.of("likes(person,person)", "happy(person)")
     >>> facts = {"likes": [("Anna", "Bob"), ("Anna", "Carl")]}
     >>> world = Objects([Database.from_facts(schema, facts)])
-    >>> tree = Tree(Split((Pattern(schema["likes"], (0, 1)),), Leaf(0.5), Leaf(-1.0)))
+    >>> tree = Split((Pattern(schema["likes"], (0, 1)),), Leaf(0.5), Leaf(-1.0))
     >>> people = np.array([[0, 0, 0], [0, 1, 2]], np.int32)
     >>> for stop in routes(tree, world, people):
     ...     print(stop.reached.tolist(), stop.counts.tolist())
@@ -97,10 +97,10 @@ def routes(tree: Tree, world: Objects, examples: Codes) -> list[Stop]:
     [False, True, True] [1, 1, 1]
     """
     size = examples.shape[1]
-    stops = [Stop(np.zeros(size, np.bool_), np.zeros(size, np.int64)) for _ in nodes(tree)]
+    stops = [Stop(np.zeros(size, np.bool_), np.zeros(size, np.int64)) for _ in nodes(root)]
 
     def run(start: int, end: int) -> None:
-        visits = _evaluation(world, examples, start, end, None).visits(tree.root)
+        visits = _evaluation(world, examples, start, end, flip).visits(root)
         for stop, (_, reached, counts) in zip(stops, visits, strict=True):
             stop.reached[start:end], stop.counts[start:end] = reached, counts
 
@@ -167,13 +167,9 @@ class _Evaluation:
 
     def step(self, step: Step, existential: bool) -> Floats:
         values = np.zeros(self.table.size)
-        if isinstance(step, ClauseList):
-            for clause in step.clauses:
-                counts = self._counts(self.table, clause.body, frozenset())[0]
-                values += clause.weight * (counts > 0 if existential else counts)
-        else:
-            for node, reached, counts in self.visits(step.root):
-                if isinstance(node, Leaf):
+        for root in roots(step):
+            for node, reached, counts in self.visits(root):
+                if isinstance(node, Leaf) and node.value:
                     values[reached] += node.value * (1 if existential else counts[reached])
         return values
 

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from mlnlearn.counting.arrays import Codes, Ints
-from mlnlearn.counting.bindings import Mask
+from mlnlearn.counting.bindings import Mask, is_true
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Atom, Predicate
-from mlnlearn.model.boosted.evaluate import Floats
+from mlnlearn.model.boosted.evaluate import Floats, routes
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
 from mlnlearn.model.boosted.hidden.components import hidden_components
 from mlnlearn.model.boosted.hidden.enumeration import enumerated
@@ -21,8 +21,16 @@ from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.influence import influence
-from mlnlearn.model.boosted.potentials import is_true, own_values
-from mlnlearn.model.boosted.rules import ClauseList, HornClause, Step, TargetRules
+from mlnlearn.model.boosted.potentials import own_flip
+from mlnlearn.model.boosted.rules import (
+    ClauseList,
+    HornClause,
+    Leaf,
+    Step,
+    TargetRules,
+    nodes,
+    roots,
+)
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.explanation import (
     Contribution,
@@ -168,28 +176,18 @@ def _own_parts(
     rules: TargetRules, existential: bool, world: Objects, atoms: Codes, truth: Mask
 ) -> Iterator[_Part]:
     """Yield the rules of the atoms' predicate that apply to them."""
-    predicate, naming = rules.predicate, Naming(rules.predicate)
+    naming = Naming(rules.predicate)
     for step in (rules.prior, *rules.steps):
-        if isinstance(step, ClauseList):
-            everyone = np.arange(len(truth))
-            weighted = [(clause.body, clause.weight, everyone) for clause in step.clauses]
-        else:
-            paths = step.paths
-            numbered = step.with_values([float(number) for number in range(len(paths))])
-            leaf = own_values(numbered, world, predicate, atoms, truth, existential=True)
-            weighted = [
-                (path.body, path.value, np.flatnonzero(leaf == number))
-                for number, path in enumerate(paths)
-            ]
-        for body, weight, members in weighted:
-            if len(members):
-                rows, known = np.ascontiguousarray(atoms[:, members]), truth[members]
-                once = ClauseList((HornClause(body, 1.0),))
-                counts = own_values(once, world, predicate, rows, known, existential=False)
-                some = np.flatnonzero(counts > 0)
-                number = counts[some].astype(np.int64)
-                times = np.ones(len(some)) if existential else counts[some]
-                yield naming.rule(body), members[some].astype(np.int64), number, weight * times
+        flip = own_flip(step, rules.predicate, atoms, truth)
+        for root in roots(step):
+            for (body, node), stop in zip(
+                nodes(root), routes(root, world, atoms, flip), strict=True
+            ):
+                if isinstance(node, Leaf) and node.value:
+                    some = np.flatnonzero(stop.reached).astype(np.int64)
+                    counts = stop.counts[some]
+                    times = np.ones(len(some)) if existential else counts.astype(np.float64)
+                    yield naming.rule(body), some, counts, node.value * times
 
 
 def _body_parts(

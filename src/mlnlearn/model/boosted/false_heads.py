@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, pack
-from mlnlearn.counting.bindings import Bindings, Mask
+from mlnlearn.counting.bindings import Bindings, Mask, is_true
 from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern, equality
 from mlnlearn.counting.through import CHUNK, MOST_ROWS, Through
-from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.rules import Tree, bodies
 
@@ -23,19 +22,10 @@ def false_heads(
     """Return all false heads or, where they are too many, those that some test could touch."""
     total = sum(database.ground_atoms(head.name) for database in world.databases)
     if total <= _MOST_HEADS:
-        heads = np.concatenate([_all_heads(head, world, n) for n in range(len(world.databases))], 1)
+        heads = world.atoms(head)
     else:
         heads = _touched_heads(tree, head, world, predicate, atoms, known)
-    everything = Bindings.of(world, heads)
-    false = everything.count(Pattern(head, tuple(range(head.arity)))) == 0
-    return np.ascontiguousarray(heads[:, false])
-
-
-def _all_heads(head: Predicate, world: Objects, number: int) -> Codes:
-    """Return all heads of one database."""
-    sizes = [world.databases[number].size(kind) for kind in head.types]
-    columns = unpack(np.arange(number_of_keys(sizes)), sizes)
-    return world.numbered(head, np.full(columns.shape[1], number, np.int32), columns)
+    return np.ascontiguousarray(heads[:, ~is_true(world, head, heads)])
 
 
 def _touched_heads(

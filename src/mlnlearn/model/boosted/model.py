@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path as FilePath
@@ -44,14 +44,7 @@ from mlnlearn.model.boosted.hidden.marginals import (
     hidden_marginals,
 )
 from mlnlearn.model.boosted.potentials import potentials
-from mlnlearn.model.boosted.rules import (
-    Path,
-    Step,
-    TargetRules,
-    Tree,
-    bodies,
-    weighted_bodies,
-)
+from mlnlearn.model.boosted.rules import TargetRules, Tree, bodies, paths
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.explanation import Explanation, ground_atom
 from mlnlearn.model.mln import MLN
@@ -283,9 +276,10 @@ class BoostedModel:
         result: list[tuple[str, float]] = []
         for rules in self.targets:
             naming = Naming(rules.predicate)
-            trees = (step for step in rules.steps if isinstance(step, Tree))
-            paths = (path for tree in trees for path in tree.paths)
-            result += [*naming.clauses(rules), *((naming.rule(p.body), p.value) for p in paths)]
+            result += naming.clauses(rules)
+            for step in rules.steps:
+                if isinstance(step, Tree):
+                    result += [(naming.rule(path.body), path.value) for path in step.paths]
         return result
 
     def importance(self) -> dict[str, float]:
@@ -296,9 +290,9 @@ class BoostedModel:
         totals: dict[str, float] = {}
         for rules in self.targets:
             for step in (rules.prior, *rules.steps):
-                for body, weight in weighted_bodies(step):
-                    for name in {pattern.predicate.name for pattern in body}:
-                        totals[name] = totals.get(name, 0.0) + abs(weight)
+                for path in paths(step):
+                    for name in {pattern.predicate.name for pattern in path.body}:
+                        totals[name] = totals.get(name, 0.0) + abs(path.value)
         whole = sum(totals.values())
         ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         return {name: value / whole if whole else 0.0 for name, value in ranked}
@@ -320,19 +314,11 @@ class BoostedModel:
         for target in self.targets:
             weights: dict[Formula, float] = {Naming(target.predicate).head: target.intercept}
             for step in (target.prior, *target.steps):
-                for formula, weight in self._formulas(step, Naming(target.predicate)):
-                    weights[formula] = weights.get(formula, 0.0) + weight
+                for path in paths(step):
+                    formula = Naming(target.predicate).path(path, self.existential)
+                    weights[formula] = weights.get(formula, 0.0) + path.value
             rules += [Rule(formula, weight) for formula, weight in weights.items()]
         return MLN(self.schema, tuple(rules))
-
-    def _formulas(self, step: Step, naming: Naming) -> Iterator[tuple[Formula, float]]:
-        paths = (
-            step.paths
-            if isinstance(step, Tree)
-            else (Path(clause.body, (), clause.weight) for clause in step.clauses)
-        )
-        for path in paths:
-            yield naming.path(path, self.existential), path.value
 
     def trees(self) -> str:
         """Return all trees as indented text."""

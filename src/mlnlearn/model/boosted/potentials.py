@@ -7,32 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes
-from mlnlearn.counting.bindings import Bindings, Flip, Mask
+from mlnlearn.counting.bindings import Flip, Mask, is_true
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
-
-
-def is_true(world: Objects, predicate: Predicate, rows: Codes) -> Mask:
-    """Tell which atoms are true in the data.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.database import Database
-    >>> from mlnlearn.logic.schema import Schema
-    >>> schema = Schema.of("rich(person)")
-    >>> facts = {"rich": [("Anna",)]}
-    >>> world = Objects([Database.from_facts(schema, facts, domains={"person": ["Bob"]})])
-    >>> is_true(world, schema["rich"], np.array([[0, 0], [0, 1]], np.int32)).tolist()
-    [False, True]
-    """
-    everything = Bindings.of(world, np.ascontiguousarray(rows))
-    result: Mask = everything.count(Pattern(predicate, tuple(range(predicate.arity)))) > 0
-    return result
 
 
 def without_itself(predicate: Predicate, rows: Codes, truth: Mask) -> Flip:
@@ -69,6 +50,7 @@ def own_values(
     --------
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.counting.pattern import Pattern
     >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
     >>> schema = Schema.of("rich(person)", "friends(person,person)")
     >>> facts = {"rich": [("Anna",)], "friends": [("Anna", "Anna"), ("Bob", "Anna")]}
@@ -78,9 +60,14 @@ def own_values(
     >>> own_values(step, world, schema["rich"], people, np.array([True, False]), False).tolist()
     [0.0, 0.5]
     """
-    recursive = any(p.predicate == predicate for body in bodies(step) for p in body)
-    flip = without_itself(predicate, rows, truth) if recursive else None
+    flip = own_flip(step, predicate, rows, truth)
     return step_values(step, world, rows, existential, flip)
+
+
+def own_flip(step: Step, predicate: Predicate, rows: Codes, truth: Mask) -> Flip | None:
+    """Return the worlds without the atoms themselves, if their predicate is in the step's rules."""
+    recursive = any(p.predicate == predicate for body in bodies(step) for p in body)
+    return without_itself(predicate, rows, truth) if recursive else None
 
 
 def potentials(

@@ -6,7 +6,7 @@ numbers and keep them on the branch where the test holds. On the other branch th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -58,16 +58,6 @@ class Tree:
         Tree(root=Leaf(value=1.0))
         """
         return Tree(_scaled(self.root, factor))
-
-    def with_values(self, values: Sequence[float]) -> Tree:
-        """Return the tree with other values at its leaves, given in the order of its paths.
-
-        Examples
-        --------
-        >>> Tree(Leaf(2.0)).with_values([3.0])
-        Tree(root=Leaf(value=3.0))
-        """
-        return Tree(_relabelled(self.root, iter(values)))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -158,51 +148,60 @@ class TargetRules:
         return replace(self, steps=self.steps[:steps], shifts=self.shifts[:steps])
 
 
-def nodes(tree: Tree) -> list[tuple[Body, Node]]:
+def roots(step: Step) -> list[Node]:
+    """Return the trees of a step; a clause is a tree of one test, worth nothing where it fails.
+
+    Examples
+    --------
+    >>> from mlnlearn.counting.pattern import Pattern
+    >>> rain = Pattern(Predicate("rain", ()), ())
+    >>> [root.no for root in roots(ClauseList((HornClause((rain,), 2.0),)))]
+    [Leaf(value=0.0)]
+    """
+    if isinstance(step, Tree):
+        return [step.root]
+    ends = [(clause.body, Leaf(clause.weight)) for clause in step.clauses]
+    return [Split(body, end, Leaf(0.0)) if body else end for body, end in ends]
+
+
+def nodes(root: Node) -> list[tuple[Body, Node]]:
     """Return every node with the conjunction that led to it: a node, its branches yes, then no.
 
     Examples
     --------
     >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = Pattern(Predicate("rain", ()), ())
-    >>> [len(body) for body, _ in nodes(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
+    >>> [len(body) for body, _ in nodes(Split((rain,), Leaf(1.0), Leaf(0.0)))]
     [0, 1, 0]
     """
-    return list(_nodes(tree.root, ()))
+    return list(_nodes(root, ()))
 
 
-def tests(step: Step) -> Iterator[tuple[Body, Body]]:
-    """Yield every conjunction that a step tests for groundings: what held before, and the test.
+def bodies(step: Step) -> Iterator[Body]:
+    """Yield every conjunction that a step tests for groundings, in full.
 
     Examples
     --------
     >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = Pattern(Predicate("rain", ()), ())
-    >>> [len(test) for _, test in tests(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
+    >>> [len(body) for body in bodies(Tree(Split((rain,), Leaf(1.0), Leaf(0.0))))]
     [1]
     """
-    if isinstance(step, ClauseList):
-        yield from (((), clause.body) for clause in step.clauses)
-    else:
-        yield from ((body, node.test) for body, node in nodes(step) if isinstance(node, Split))
+    for root in roots(step):
+        yield from (body + node.test for body, node in nodes(root) if isinstance(node, Split))
 
 
-def bodies(step: Step) -> Iterator[Body]:
-    """Yield every conjunction that a step tests for groundings, in full."""
-    return (before + test for before, test in tests(step))
-
-
-def weighted_bodies(step: Step) -> list[tuple[Body, float]]:
-    """Return the bodies of a step's rules with their weights, in the order they apply.
+def paths(step: Step) -> tuple[Path, ...]:
+    """Return the rules of a step in the order they apply: its clauses, or the branches of a tree.
 
     Examples
     --------
-    >>> weighted_bodies(Tree(Leaf(0.5)))
-    [((), 0.5)]
+    >>> [path.value for path in paths(Tree(Leaf(0.5)))]
+    [0.5]
     """
-    if isinstance(step, ClauseList):
-        return [(clause.body, clause.weight) for clause in step.clauses]
-    return [(path.body, path.value) for path in step.paths]
+    if isinstance(step, Tree):
+        return step.paths
+    return tuple(Path(clause.body, (), clause.weight) for clause in step.clauses)
 
 
 def _nodes(node: Node, body: Body) -> Iterator[tuple[Body, Node]]:
@@ -216,13 +215,6 @@ def _scaled(node: Node, factor: float) -> Node:
     if isinstance(node, Leaf):
         return Leaf(node.value * factor)
     return Split(node.test, _scaled(node.yes, factor), _scaled(node.no, factor))
-
-
-def _relabelled(node: Node, values: Iterator[float]) -> Node:
-    if isinstance(node, Leaf):
-        return Leaf(next(values))
-    yes = _relabelled(node.yes, values)
-    return Split(node.test, yes, _relabelled(node.no, values))
 
 
 def _paths(node: Node, body: Body, failed: tuple[tuple[int, Body], ...]) -> Iterator[Path]:

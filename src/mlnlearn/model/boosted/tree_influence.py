@@ -81,7 +81,8 @@ class _Routed:
         self.leaf = np.zeros(heads.shape[1], np.int64)
         self.branches: list[_Branch] = []
         self.tests: list[_Test] = []
-        for (body, node), stop in zip(nodes(tree), routes(tree, world, heads), strict=True):
+        stops = routes(tree.root, world, heads)
+        for (body, node), stop in zip(nodes(tree.root), stops, strict=True):
             members = np.flatnonzero(stop.reached)
             if isinstance(node, Leaf):
                 self.leaf[members] = len(self.branches)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.bindings import is_true
 from mlnlearn.counting.objects import Objects
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
-from mlnlearn.model.boosted.potentials import is_true
 from mlnlearn.model.boosted.rules import Step, TargetRules
 from mlnlearn.structure.structural_em.expectation import Worlds, in_one_copy
 

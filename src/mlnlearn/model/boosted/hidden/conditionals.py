@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from scipy.special import expit
 
+from mlnlearn.counting.bindings import is_true
 from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
@@ -16,7 +17,7 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.hidden.network import GroundNetwork
 from mlnlearn.model.boosted.hidden.sampler import Sampler
-from mlnlearn.model.boosted.potentials import is_true, potentials
+from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.boosted.rules import TargetRules
 
 

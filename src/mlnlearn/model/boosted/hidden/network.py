@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.bindings import is_true
 from mlnlearn.counting.pattern import Body
-from mlnlearn.data.sampling import number_of_keys, unpack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.hidden.groundings import Groundings, ground_body
 from mlnlearn.model.boosted.hidden.trees import FlatTrees
-from mlnlearn.model.boosted.potentials import is_true
 from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
 
 Kept: TypeAlias = dict[tuple[Predicate, Body], Groundings]
@@ -222,19 +221,15 @@ def _may_change(step: Step, hidden: HiddenAtoms) -> bool:
 
 def _all_but_true(predicate: Predicate, hidden: HiddenAtoms) -> Codes:
     """Return the atoms of a predicate that are false or unknown, as rows."""
-    parts = []
-    for number, database in enumerate(hidden.databases):
-        sizes = [database.size(kind) for kind in predicate.types]
-        total = number_of_keys(sizes)
+    for database in hidden.databases:
+        total = database.ground_atoms(predicate.name)
         if total > _MOST_HEADS:
             raise MemoryLimitError(
                 f"{predicate.name} has {total} ground atoms; with unknown atoms in its rules "
                 f"the limit is {_MOST_HEADS}",
                 hint="leave the predicates with unknown atoms out of its rules",
             )
-        everything = unpack(np.arange(total), sizes)
-        parts.append(hidden.known.numbered(predicate, np.full(total, number, np.int32), everything))
-    rows = np.concatenate(parts, axis=1)
+    rows = hidden.known.atoms(predicate)
     return np.ascontiguousarray(rows[:, ~is_true(hidden.known, predicate, rows)])
 
 

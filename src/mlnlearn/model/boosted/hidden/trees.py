@@ -11,14 +11,12 @@ import numpy as np
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.evaluate import Floats
-from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Split, Step
+from mlnlearn.model.boosted.rules import Leaf, Node, Step, roots
 
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:
     """Trees over numbered conjunctions.
-
-    A clause is a tree with one test, whose other branch is worth nothing.
 
     Attributes
     ----------
@@ -36,7 +34,7 @@ class FlatTrees:
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.boosted.rules import HornClause
+    >>> from mlnlearn.model.boosted.rules import ClauseList, HornClause
     >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = (Pattern(Predicate("rain", ()), ()),)
     >>> flat = FlatTrees.of([ClauseList((HornClause(rain, 0.5),))])
@@ -55,18 +53,10 @@ class FlatTrees:
     def of(cls, steps: Sequence[Step]) -> FlatTrees:
         """Flatten the trees and clauses of some steps."""
         build = _Building()
-        roots = []
-        for step in steps:
-            if isinstance(step, ClauseList):
-                for clause in step.clauses:
-                    end = Leaf(clause.weight)
-                    node = Split(clause.body, end, Leaf(0.0)) if clause.body else end
-                    roots.append(build.add(node, ()))
-            else:
-                roots.append(build.add(step.root, ()))
+        places = [build.add(root, ()) for step in steps for root in roots(step)]
         test, yes, no = (np.array(part, np.int64) for part in (build.test, build.yes, build.no))
         return cls(
-            tuple(build.numbers), np.array(roots, np.int64), test, yes, no, np.array(build.value)
+            tuple(build.numbers), np.array(places, np.int64), test, yes, no, np.array(build.value)
         )
 
     def trees_of(self) -> list[list[int]]:
