@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from agreement.case import Domains, ground_atoms
+from agreement.case import Domains, block_of, ground_atoms
 from agreement.language import GroundAtom, Predicate
 from agreement.reference import Bools, Floats, Worlds
 
@@ -115,7 +115,7 @@ class Boosted:
                     for p in self.predicates
                 ],
                 "declared": {kind: list(names) for kind, names in self.declared},
-                "functional": {},
+                "functional": {p.name: list(p.exclusive) for p in self.predicates if p.exclusive},
             },
             "semantics": "existential" if self.existential else "counting",
             "targets": [target.plain() for target in self.targets],
@@ -192,14 +192,13 @@ def random_boosted(
     declared: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> Boosted:  # fmt: skip
     """Rules for one or two of some predicates, at times joint ones."""
-    plain = tuple(Predicate(p.name, p.types) for p in predicates)
-    order = [plain[i] for i in rng.permutation(len(plain))]
+    order = [predicates[i] for i in rng.permutation(len(predicates))]
     targets = order[: 1 + int(rng.random() < 0.4)] if len(order) > 1 else order
     joint = rng.random() < 0.5
-    bodies = [p for p in plain if joint or p not in targets]
-    maker = _Maker(rng, bodies or [p for p in plain if p not in targets], constants)
+    bodies = [p for p in predicates if joint or p not in targets]
+    maker = _Maker(rng, bodies, constants)
     made = tuple(maker.target(predicate) for predicate in targets)
-    return Boosted(plain, declared, bool(rng.random() < 0.3), made)
+    return Boosted(tuple(predicates), declared, bool(rng.random() < 0.3), made)
 
 
 @dataclass(frozen=True)
@@ -254,13 +253,22 @@ class _Maker:
 def conditional(
     model: Boosted, target: Target, atom: GroundAtom, truth: frozenset[GroundAtom], domains: Domains
 ) -> float:
-    """The probability of one atom given all others."""
-    pair = {other: np.full(2, other in truth) for other in ground_atoms(model.predicates, domains)}
-    pair[atom] = np.array([False, True])
-    worlds = Worlds(domains, pair, 2)
+    """The probability of one atom given all others, or all others outside of its block."""
+    predicate, block = target.predicate, [atom]
+    if predicate.exclusive:
+        own = block_of(predicate, atom[1])
+        block = [a for a in ground_atoms([predicate], domains) if block_of(predicate, a[1]) == own]
+    # in the first world all are false, in the others one is true
+    size = len(block) + 1
+    each = {a: np.full(size, a in truth) for a in ground_atoms(model.predicates, domains)}
+    each.update((other, np.arange(size) == place) for place, other in enumerate(block, 1))
+    worlds = Worlds(domains, each, size)
     if model.existential:
-        odds = float(model.value(target, atom[1], worlds)[0])
+        scores = np.array([model.value(target, terms, worlds)[0] for _, terms in block])
     else:
-        false, true = model.log_weights(worlds)
-        odds = float(true - false)
-    return float(1.0 / (1.0 + np.exp(-odds)))
+        weights = model.log_weights(worlds)
+        scores = weights[1:] - weights[0]
+    if not predicate.exclusive:
+        scores = np.append(scores, 0.0)  # of none
+    shares = np.exp(scores - scores.max())
+    return float(shares[block.index(atom)] / shares.sum())

@@ -17,7 +17,7 @@ from agreement.compare import Answer, Path, Sampled
 from agreement.language import GroundAtom, atom_text
 from agreement.problem import Problem, Skip, ground_atom
 from agreement.program import files, said
-from agreement.reference import Distribution, TooLarge, listed_worlds
+from agreement.reference import Distribution, Impossible, TooLarge, listed_worlds
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.ask import Conditionals, Given, Marginals, atom_probabilities
 from mlnlearn.evaluate.conditional import conditional_probabilities
@@ -151,9 +151,13 @@ def by_program_explain(problem: Problem) -> Answer:
         found = said("explain", "--model", path["model_json"], "--db", path["data_db"],
                      "--atom", atom_text(atom),
                      "--closed", ",".join(own.model.names))  # fmt: skip
+    if found["probability"] == 1.0:
+        return {"probability": 1.0, "gap": 0.0}  # the only value of its block
     total = sum(part["log_odds"] for part in found["contributions"])
-    implied = 1.0 / (1.0 + np.exp(-total))
-    return {"probability": found["probability"], "gap": float(implied - found["probability"])}
+    gap = total - found["log_odds"]
+    if found["against"] is None:
+        gap = 1.0 / (1.0 + np.exp(-total)) - found["probability"]
+    return {"probability": found["probability"], "gap": float(gap)}
 
 
 # Atoms of the asked targets given all else ------------------------------------------------------
@@ -171,8 +175,8 @@ def expected_marginals(problem: Problem) -> Answer:
         worlds, unknown = listed_worlds(
             model.predicates, own.domains, own.rest(own.asked), set(own.asked)
         )
-    except TooLarge:
-        raise Skip from None
+    except (TooLarge, Impossible):
+        raise Skip from None  # data with several values of a block are no matter of boosting
     if not model.existential:
         found = Distribution(worlds, model.log_weights(worlds))
         return {atom: found.marginal(atom) for atom in unknown.atoms}
