@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.data.sampling import MOST_KEYS, keys_of
 from mlnlearn.data.sampling import unpack as keys_to_columns
 from mlnlearn.errors import CountOverflowError

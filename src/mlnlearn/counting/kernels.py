@@ -8,7 +8,8 @@ of them. How a lookup finds its facts is one record, its *program*.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mlnlearn.compiled import njit
 
 KEY_PLACES = 16
 """Most key columns that a lookup can have."""

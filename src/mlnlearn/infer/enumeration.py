@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.components import Components
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 

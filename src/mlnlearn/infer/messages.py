@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints
 
 # Stands for minus infinity: finite, so that a message can be taken back out of a sum.

@@ -7,7 +7,8 @@ branches' exponentials; a branch adds a constant, multiples of weights and multi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mlnlearn.compiled import njit
 
 _EPSILON = 4.0 * np.finfo(np.float64).eps
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from mlnlearn.compiled import njit
 from mlnlearn.data.database import Database
 from mlnlearn.data.sampling import distinct
 from mlnlearn.data.synthetic.names import NumberedVocabulary

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.infer.sampling.gibbs_plan import GibbsPlan, plan_of, prepare
 from mlnlearn.infer.sampling.joint_moves import Desk, grow_set, new_desk, redraw_set

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 from mlnlearn.infer.sampling.joint_moves import few_steps, new_desk, redraw_set
 from mlnlearn.infer.sampling.kernels import count_support, thresholds

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.infer.sampling.kernels import below, put, uniform
 

@@ -9,8 +9,9 @@ the order in which chains run.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
 
 Stream = NDArray[np.uint64]
 

@@ -7,8 +7,8 @@ unary potentials) numbered after them. Log-weight gained and cost saved are the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.sampling.kernels import (
     below,
     count_support,

@@ -150,7 +150,7 @@ def _interruptible(flips: int, end: float | None, *arguments: Any) -> float:
     """Search on another thread where it takes a while, so that Ctrl-C and a time limit end it."""
     stop = np.zeros(1, np.uint8)
     if flips < _FLIPS_AT_ONCE:
-        return float(search(*arguments, stop))  # type: ignore[call-arg]
+        return float(search(*arguments, stop))
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(search, *arguments, stop)  # type: ignore[call-arg]
         try:

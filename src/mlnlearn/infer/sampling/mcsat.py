@@ -23,9 +23,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats, Network
 from mlnlearn.infer.sampling import gibbs
 from mlnlearn.infer.sampling.gibbs import GibbsPlan, GibbsState, sweep

@@ -6,7 +6,7 @@ and propagation never fails.
 
 from __future__ import annotations
 
-from numba import njit
+from mlnlearn.compiled import njit
 
 IMPOSSIBLE, OPEN, CERTAIN = 0, 1, 2
 """What a literal can still be."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats, Network
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.features import Block
 

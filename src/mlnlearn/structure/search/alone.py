@@ -9,8 +9,9 @@ weight to the clause's weight only and is solved by elimination.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import expand_ranges
 from mlnlearn.weights.compress import mixed
 from mlnlearn.weights.objective import Floats

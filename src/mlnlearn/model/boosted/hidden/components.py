@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.network import Rules

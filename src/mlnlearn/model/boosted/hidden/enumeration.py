@@ -11,8 +11,8 @@ elimination of Grassmann, Taksar & Heyman (1985), which subtracts nothing and so
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mlnlearn.compiled import njit
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.components import HiddenComponents

@@ -9,7 +9,8 @@ marks. `work[0]` counts walks through trees, `work[1]` marks the change at hand.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mlnlearn.compiled import njit
 
 
 @njit(cache=True)
