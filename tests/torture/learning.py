@@ -30,6 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Settings that make each learner quick; a learner without an entry takes its own."""
 NAMES = tuple(LEARNERS)
 _SCHEMA = ml.parse_mln("old(person)\nill(person)\nfriend(person,person)\ncity(person,town!)").schema
+_FLAGS = 'person.columns = { old = { as = "flag" }, ill = { as = "flag" } }'
 _PEOPLE = 24
 _TOWNS = ("Ulm", "Bonn", "Jena")
 
@@ -40,8 +41,10 @@ def learner(name: str) -> Any:
     return entry.load()(**SETTINGS.get(name, {}), **entry.fixed)
 
 
-def data(name: str, order: int | None = None, letter: str = "P") -> ml.Data:
-    """Return the world as a learner takes it: tables for those that need them, else facts.
+def data(
+    name: str, order: int | None = None, letter: str = "P", *, tables: bool | None = None
+) -> ml.Data:
+    """Return the world for a learner, as tables or as facts.
 
     Parameters
     ----------
@@ -51,9 +54,11 @@ def data(name: str, order: int | None = None, letter: str = "P") -> ml.Data:
         Puts the rows into a random order.
     letter
         With what the names of people begin.
+    tables
+        By default for those learners that need to know what tables there were.
     """
     rows = random.Random(order)
-    make = _tables if LEARNERS[name].tables else _facts
+    make = _tables if tables or (tables is None and LEARNERS[name].tables) else _facts
     unknown = name in ("sem", "h-sem")
     return make([make_world(seed, letter) for seed in (1, 2)], order is not None, rows, unknown)
 
@@ -100,7 +105,7 @@ def _facts(worlds: list[World], shuffled: bool, rng: random.Random, unknown: boo
     return ml.Data(tuple(databases))
 
 
-def _tables(worlds: list[World], shuffled: bool, rng: random.Random, _: bool) -> ml.Data:
+def _tables(worlds: list[World], shuffled: bool, rng: random.Random, unknown: bool) -> ml.Data:
     world = worlds[0]
     ill, old = ({row[0] for row in world[name]} for name in ("ill", "old"))
     towns = dict(world["city"])
@@ -121,7 +126,7 @@ def _tables(worlds: list[World], shuffled: bool, rng: random.Random, _: bool) ->
             keys,
         ),
     ]
-    database, mapping = ml.build_database(tables)
+    database, mapping = ml.build_database(tables, _FLAGS)
     return ml.Data((database,), mapping)
 
 

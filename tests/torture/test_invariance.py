@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.registry import LEARNERS
 from torture.learning import NAMES, data, files_of
 
 
@@ -26,6 +27,12 @@ def models():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_rows_changes_no_byte(name, models):
     assert files_of(name, data(name, order=3)) == models(name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not LEARNERS[name].tables])
+def test_the_order_of_rows_in_tables_changes_no_byte(name):
+    one, two = (files_of(name, data(name, order, tables=True)) for order in (None, 3))
+    assert one == two
 
 
 @pytest.mark.parametrize("name", NAMES)
