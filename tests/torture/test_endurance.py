@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import mlnlearn
 from mlnlearn.journal import Journal
 from mlnlearn.structure.saved import load_model
 from torture import storage
@@ -84,3 +86,9 @@ def test_compiled_code_needs_no_place_to_be_kept(tmp_path):
         check=False,
     )
     assert (found.returncode, found.stdout[:6]) == (0, "mln-bt"), found.stderr[-2000:]
+
+
+def test_nothing_is_compiled_by_numba_alone():
+    source = Path(mlnlearn.__file__).parent
+    users = {path.name for path in source.rglob("*.py") if "numba import" in path.read_text()}
+    assert users == set()
