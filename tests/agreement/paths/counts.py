@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.patterns import encode
-
 from agreement.compare import Answer, Path
 from agreement.problem import Problem, Skip, own_domains
 from agreement.reference import Worlds, listed_worlds
+from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.logic.clauses import as_clause
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
 

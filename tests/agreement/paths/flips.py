@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from mlnlearn.structure.search.model import Background
 
 from agreement.compare import Answer, Path
 from agreement.language import atoms_of
@@ -14,6 +13,7 @@ from agreement.reference import world_and_flips
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.grid_counts import GridCounts
 
 

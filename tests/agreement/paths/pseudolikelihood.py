@@ -6,8 +6,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from mlnlearn.structure.search.model import Background
-from mlnlearn.structure.search.row_model import RowModel
 
 from agreement.case import ground_atoms
 from agreement.compare import Answer, Path
@@ -16,8 +14,10 @@ from agreement.problem import Problem, own_domains
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.evaluate.conditional import conditional_probabilities
+from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
+from mlnlearn.structure.search.network import Model
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 
 
@@ -56,7 +56,7 @@ def by_search(problem: Problem, counts_type: type) -> Answer:
     mln = problem.mln
     counts = counts_type(MemoryEngine(problem.training), Background(mln.schema, mln.rules))
     terms = {p.name: counts.term(p.name) for p in mln.schema.predicates}
-    model = RowModel(counts, 1.0, (), np.empty(0), np.empty(0, bool), terms)
+    model = Model(counts, 1.0, (), np.empty(0), np.empty(0, bool), terms)
     for rule in mln.soft:
         model = model.joined(rule.formula, rule.weight or 0.0)
     return {"value": model.likelihood}
