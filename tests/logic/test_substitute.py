@@ -2,7 +2,7 @@
 
 from mlnlearn.logic.atoms import Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import And, EitherSign, Exists, Forall, Implies
-from mlnlearn.logic.substitute import solve_equalities, substitute, substitute_formula, unify
+from mlnlearn.logic.substitute import solve_equalities, substitute, substitute_formula
 
 P = Predicate("p", ("t", "t"))
 X, Y, Z = (Variable(name) for name in "xyz")
@@ -33,11 +33,10 @@ def test_every_kind_of_part_is_reached():
     assert str(substitute_formula(formula, {X: ANNA})) == "*p(Anna,y) ^ Anna < y"
 
 
-def test_unification():
-    assert unify([P("x", "y"), P("y", "x")]) == {X: Y}
-    assert unify([P("x", "x"), P("Anna", "y")]) == {X: ANNA, Y: ANNA}
-    assert unify([P("x", "x"), P("Anna", "Bob")]) is None
-    assert unify([P("x", "y")]) == {}
+def test_equal_variables_become_the_first_by_name():
+    assert solve_equalities([(X, Y), (Y, X)]) == {Y: X}
+    assert solve_equalities([(X, ANNA), (X, Y)]) == {X: ANNA, Y: ANNA}
+    assert solve_equalities([]) == {}
 
 
 def test_chains_of_equalities_end_in_one_representative():

@@ -127,30 +127,11 @@ def renamed_apart(formula: Formula) -> Formula:
     return walk(formula)
 
 
-def unify(atoms: Sequence[Atom]) -> dict[Variable, Term] | None:
-    """Return a most general unifier of atoms of one predicate, or None.
-
-    The result is idempotent: applying it once is applying it for good.
-
-    Examples
-    --------
-    >>> from mlnlearn.logic.atoms import Predicate
-    >>> likes = Predicate("likes", ("person", "person"))
-    >>> {str(v): str(t) for v, t in unify([likes("x", "y"), likes("y", "Anna")]).items()}
-    {'x': 'Anna', 'y': 'Anna'}
-    """
-    pairs = [
-        (first, second)
-        for atom in atoms[1:]
-        for first, second in zip(atoms[0].terms, atom.terms, strict=True)
-    ]
-    return solve_equalities(pairs)
-
-
 def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term] | None:
     """Return the substitution that makes all pairs of terms equal, or None where none does.
 
-    Of variables that are equal, all become the one whose name comes first.
+    Of variables that are equal, all become the one whose name comes first. The result is
+    idempotent: applying it once is applying it for good.
     """
     parent: dict[Variable, Term] = {}
 
