@@ -430,7 +430,7 @@ def test_explain_takes_boosted_models(folder, program):
         ("weights --model m.json --db area3.db", "name an .mln file"),
         ("loglik --model m.json --db area3.db", "name an .mln file"),
         ("infer --model damaged.json --db area3.db --query advisedBy", "damaged"),
-        ("infer --model other.json --db area3.db --query advisedBy", "holds no such model"),
+        ("infer --model other.json --db area3.db --query advisedBy", "no model: its format"),
     ],
 )
 def test_what_boosted_models_do_not_take(folder, program, command, message):
