@@ -486,7 +486,7 @@ SCHEMA = Schema.of("friends(person,person)", "smokes(person)", "pos(person,rank!
 def test_facts_from_one_file_a_predicate(tmp_path):
     write(tmp_path, {"friends.csv": "who,whom\nB,A\nA,B\nB,A\n", "pos.csv": "p,r\nA,1\n"})
     database = facts_from_csv(tmp_path, SCHEMA, domains={"person": ["C"]})
-    assert database.domains["person"].names == ("C", "B", "A")
+    assert database.domains["person"].names == ("A", "B", "C")
     assert facts(database, "friends") == [("A", "B"), ("B", "A")]
     assert database.count("smokes") == 0
     expected = {"friends": [("B", "A"), ("A", "B")], "pos": [("A", "1")]}
