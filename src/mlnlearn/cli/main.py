@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from typing import TextIO
 from mlnlearn.errors import DataWarning, InputErrors, MlnError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_MOMENT = 0.02
 
 
 class _Stopped(KeyboardInterrupt):
@@ -36,7 +39,11 @@ class _Signals:
     def unraisable(self, what: sys.UnraisableHookArgs) -> None:
         """Raise again what Python could not deliver, once the destructor or callback is over."""
         if issubclass(what.exc_type, KeyboardInterrupt):
-            signal.raise_signal(self.received or signal.SIGINT)
+            # from here it would be lost once more: another thread sends it, a moment later
+            number = self.received or signal.SIGINT
+            again = threading.Timer(_MOMENT, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
         else:
             sys.__unraisablehook__(what)
 
