@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.registry import Entry
 from mlnlearn.settings import Setting, alternatives, describe, plain_type
@@ -97,6 +98,7 @@ def _read(text: str, setting: Setting) -> Any:
 def _kind(setting: Setting) -> str:
     """Say what the command line takes: of networks, the file that has them."""
     kind = setting.kind.replace("'", "").replace("a MLN", "a file .mln")
+    kind = kind.replace("a BoostedModel", "a file .json of a boosted model")
     return kind.replace("a list of names", "names with commas")
 
 
@@ -116,6 +118,10 @@ def _value(text: str, hint: Any) -> Any:
         return MLN.read(Path(text))
     if get_origin(hint) is tuple:
         return tuple(_value(part, get_args(hint)[0]) for part in _parts(text))
+    if hint is BoostedModel:
+        return BoostedModel.load(Path(text))
+    if hint not in (int, float, str):
+        raise ValueError(text)  # nothing that a text could say
     return hint(text)
 
 
