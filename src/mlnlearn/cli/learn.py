@@ -69,7 +69,9 @@ def learn(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="Same seed, same result, where a learner draws.", show_default="0"),
+        typer.Option(
+            min=0, help="Same seed, same result, where a learner draws.", show_default="0"
+        ),
     ] = None,
     max_seconds: Annotated[
         float | None,
@@ -265,7 +267,8 @@ def _print_rules(rules: Weighted, *, ordered: bool) -> None:
     screen.print(heading(f"{len(rules):,} rules"))
     if ordered:
         screen.print("of each tree, the first rule that has a grounding counts")
-    ranked = rules if ordered else sorted(rules, key=lambda rule: -abs(rule[1] or 0.0))
+    # by what is shown of the weight, so that round-off does not decide
+    ranked = rules if ordered else sorted(rules, key=lambda r: (-round(abs(r[1] or 0.0), 4), r[0]))
     shown = [
         (rule, "always" if weight is None else f"{weight:+.4f}") for rule, weight in ranked[:_SHOWN]
     ]
