@@ -109,11 +109,6 @@ class Plan(Generic[V]):
         """Rows that all steps make together, as guessed."""
         return sum(step.work for step in self.steps)
 
-    @property
-    def nbytes(self) -> float:
-        """Bytes of the largest table on the way, as guessed."""
-        return max((step.size.nbytes for step in self.steps), default=0.0)
-
 
 def make_plan(tables: Sequence[Size[V]], keep: Collection[V], databases: int = 1) -> Plan[V]:
     """Plan the sum over all variables but `keep` of the product of some tables (at least one)."""
