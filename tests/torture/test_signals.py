@@ -61,14 +61,22 @@ def wait_until(holds):
 
 
 def workers_of(process):
-    listed = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(process)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    rows = [line.split(None, 1) for line in listed.stdout.splitlines()]
-    return [int(pid) for pid, command in rows if "popen_loky" in command]
+    """The workers a process started, by /proc: what `ps` prints is cut to the width of a terminal."""
+    return [
+        worker
+        for worker in map(int, filter(str.isdigit, os.listdir("/proc")))
+        if _started(process, worker)
+    ]
+
+
+def _started(process, worker):
+    try:
+        with open(f"/proc/{worker}/stat") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        with open(f"/proc/{worker}/cmdline") as file:
+            return parent == process and "popen_loky" in file.read()
+    except OSError:  # it has ended
+        return False
 
 
 def is_alive(process):
