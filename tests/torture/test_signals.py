@@ -61,7 +61,7 @@ def wait_until(holds):
 
 
 def workers_of(process):
-    """The workers a process started, by /proc: what `ps` prints is cut to the width of a terminal."""
+    """The workers of a process, by /proc: `ps` may cut what it prints to a terminal's width."""
     return [
         worker
         for worker in map(int, filter(str.isdigit, os.listdir("/proc")))

@@ -1,0 +1,313 @@
+"""Databases as linked tables: row sets with columns of names, numbers and links.
+
+Learners that follow links from an example read this view. Every entity type is a row set, its rows
+the constants of all databases one after the other, so that rows of different databases never meet;
+its functional predicates are columns. Every other predicate is a row set of its true facts, with a
+link for each argument. Data that came from tables keep the names of tables and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Codes, rows_of
+from mlnlearn.data.common import common_schema
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.declared import declared_mapping
+from mlnlearn.data.load.mapping import ColumnMapping, TableMapping
+from mlnlearn.data.load.mapping import Mapping as TablesMapping
+
+Floats: TypeAlias = NDArray[np.float64]
+Item = TypeVar("Item", bound=np.generic)
+
+NAME = ""
+"""The column of an entity's row set that holds the names of the constants."""
+FLAGS = ("false", "true")
+"""The values of a column that says yes or no."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nominal:
+    """Names by code, -1 where a row has none or it is not known."""
+
+    codes: Codes
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """Numbers, NaN where a row has none or it is not known; times are seconds since 1970."""
+
+    values: Floats
+    is_time: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Rows of another row set, -1 where a row has none or it is not known."""
+
+    codes: Codes
+    to: str
+
+
+Column: TypeAlias = Nominal | Number | Link
+
+
+@dataclass(frozen=True, eq=False)
+class RowSet:
+    """Rows with named columns.
+
+    Attributes
+    ----------
+    times
+        When each row is from, NaN where that is not known; None where rows have no time.
+    part
+        The number of the database that each row is of.
+    unknown
+        Rows that may exist, of a relation: their databases, then what their columns would hold.
+    """
+
+    name: str
+    rows: int
+    columns: Mapping[str, Column]
+    times: Floats | None
+    part: Codes
+    unknown: Codes | None = None
+
+    @property
+    def links(self) -> dict[str, Link]:
+        """The columns that are links, by name."""
+        return {name: c for name, c in self.columns.items() if isinstance(c, Link)}
+
+    def without(self, column: str) -> RowSet:
+        """Return the row set without one of its columns."""
+        return replace(self, columns={n: c for n, c in self.columns.items() if n != column})
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a predicate stands: a row set, and one of its columns or (None) its rows."""
+
+    row_set: str
+    column: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Relational:
+    """All row sets of some databases, by name.
+
+    Attributes
+    ----------
+    row_sets
+        By table, type or relation.
+    types
+        The row set of each entity type.
+    places
+        Where each predicate stands.
+    """
+
+    row_sets: Mapping[str, RowSet]
+    types: Mapping[str, str]
+    places: Mapping[str, Place]
+
+    def __getitem__(self, name: str) -> RowSet:
+        return self.row_sets[name]
+
+    def __iter__(self) -> Iterator[RowSet]:
+        return iter(self.row_sets.values())
+
+    def with_row_set(self, row_set: RowSet) -> Relational:
+        """Return the view with one row set more, or another in place of the one of that name."""
+        return replace(self, row_sets={**self.row_sets, row_set.name: row_set})
+
+    @cached_property
+    def pointing(self) -> dict[str, list[tuple[str, str]]]:
+        """Which links point at each row set: (row set, column) pairs."""
+        found: dict[str, list[tuple[str, str]]] = {name: [] for name in self.row_sets}
+        for row_set in self:
+            for name, link in row_set.links.items():
+                found[link.to].append((row_set.name, name))
+        return found
+
+
+def relational(databases: Sequence[Database], mapping: TablesMapping | None = None) -> Relational:
+    """Return databases of one schema as linked tables.
+
+    Parameters
+    ----------
+    databases
+        One or more.
+    mapping
+        How tables became their predicates; without it, declarations are read as tables.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("age(person,years!)", "smokes(person)", "friends(person,person)")
+    >>> facts = {"age": [("Anna", "30"), ("Bob", "40")], "friends": [("Anna", "Bob")]}
+    >>> view = relational([Database.from_facts(schema, facts)])
+    >>> [(row_set.name, row_set.rows, list(row_set.columns)) for row_set in view]
+    [('person', 2, ['', 'age', 'smokes']), ('friends', 1, ['person1', 'person2'])]
+    >>> view["friends"].links["person2"].codes.tolist(), view.pointing["person"]
+    ([1], [('friends', 'person1'), ('friends', 'person2')])
+    """
+    schema = common_schema(databases)
+    tables = mapping or declared_mapping(schema)
+    return _Reader(databases, tables).view()
+
+
+class _Reader:
+    """Reads the facts of databases into the row sets that a mapping speaks of."""
+
+    def __init__(self, databases: Sequence[Database], mapping: TablesMapping) -> None:
+        self.databases = databases
+        self.schema = databases[0].schema
+        self.mapping = mapping
+        self.types = {entry.type: entry.name for entry in mapping if entry.type}
+        self.offsets = {
+            kind: np.cumsum([0] + [database.size(kind) for database in databases])
+            for kind in self.schema.types
+        }
+        self.places: dict[str, Place] = {}
+
+    def view(self) -> Relational:
+        found: dict[str, RowSet] = {}
+        for entry in self.mapping:
+            if entry.kind == "skip":
+                continue
+            found[entry.name] = self._entities(entry) if entry.type else self._relation(entry)
+        timed = {name: self._times(row_set) for name, row_set in found.items()}
+        return Relational(_with_times(timed, found), self.types, self.places)
+
+    def _times(self, row_set: RowSet) -> Floats | None:
+        column = row_set.columns.get(self.mapping[row_set.name].time)
+        return column.values if isinstance(column, Number) else None
+
+    def _entities(self, entry: TableMapping) -> RowSet:
+        sizes = [database.size(entry.type) for database in self.databases]
+        part = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        rows = np.arange(len(part), dtype=np.int32)[None]
+        columns: dict[str, Column] = {NAME: self._names(entry.type)}
+        columns |= self._columns(entry, rows)
+        return RowSet(entry.name, len(part), columns, None, part)
+
+    def _relation(self, entry: TableMapping) -> RowSet:
+        """Rows are the facts of the relation, or what its columns speak of where it has none."""
+        if entry.predicate:
+            self.places[entry.predicate] = Place(entry.name, None)
+        predicates = [c.predicate for c in entry.columns if c.role not in ("key", "skip")]
+        number = len(entry.keys)
+        stacked = [
+            self._stacked(name)[: number + 1]
+            for name in ([entry.predicate] if entry.predicate else predicates)
+        ]
+        keys = np.unique(np.concatenate(stacked, axis=1), axis=1)
+        part, rows = keys[0], keys[1:]
+        columns: dict[str, Column] = {}
+        name = entry.predicate or predicates[0]
+        for kind, column, codes in zip(self.schema[name].types, entry.keys, rows, strict=False):
+            columns[column.name] = self._argument(kind, codes)
+        columns |= self._columns(entry, rows)
+        unknown = self._stacked(entry.predicate, "unknown") if entry.predicate else None
+        return RowSet(entry.name, len(part), columns, None, part, unknown)
+
+    def _columns(self, entry: TableMapping, rows: Codes) -> dict[str, Column]:
+        found = {}
+        for column in entry.columns:
+            if column.role in ("key", "skip"):
+                continue
+            self.places[column.predicate] = Place(entry.name, column.name)
+            found[column.name] = (
+                self._flag(column, rows) if column.role == "flag" else self._value(column, rows)
+            )
+        return found
+
+    def _argument(self, kind: str, objects: Codes) -> Column:
+        """Return a column for constants of a type that stand at a place of a relation."""
+        if kind in self.types:
+            return Link(objects, self.types[kind])
+        numbers = self._numbers(kind)
+        if numbers is not None:
+            return Number(_at(numbers, objects, np.nan), self._is_time(kind))
+        names = self._names(kind)
+        return replace(names, codes=_at(names.codes, objects, -1))
+
+    def _value(self, column: ColumnMapping, rows: Codes) -> Column:
+        predicate = self.schema[column.predicate]
+        _, *keys, values = self._stacked(column.predicate)
+        sizes = [int(self.offsets[kind][-1]) for kind in predicate.types[:-1]]
+        places = rows_of(keys, list(rows), sizes)
+        return self._argument(predicate.types[-1], _at(values, places, -1))
+
+    def _flag(self, column: ColumnMapping, rows: Codes) -> Nominal:
+        predicate = self.schema[column.predicate]
+        sizes = [int(self.offsets[kind][-1]) for kind in predicate.types]
+        codes = np.zeros(rows.shape[1], np.int32)
+        if any(column.predicate in database.open for database in self.databases):
+            codes[:] = -1
+        for kind, value in (("false", 0), ("unknown", -1), ("true", 1)):
+            _, *keys = self._stacked(column.predicate, kind)
+            codes[rows_of(keys, list(rows), sizes) >= 0] = value
+        return Nominal(codes, FLAGS)
+
+    def _stacked(self, name: str, kind: str = "true") -> Codes:
+        """Return the atoms of a predicate: a row of databases, then rows of numbered objects."""
+        read = {
+            "true": Database.facts,
+            "false": Database.false_facts,
+            "unknown": Database.unknown_facts,
+        }
+        atoms = [read[kind](database, name) for database in self.databases]
+        part = np.repeat(np.arange(len(atoms), dtype=np.int32), [a.shape[1] for a in atoms])
+        rows = np.concatenate(atoms, axis=1)
+        offsets = [self.offsets[t][part] for t in self.schema[name].types]
+        return np.vstack([part, *(rows + np.array(offsets, np.int32).reshape(rows.shape))])
+
+    def _names(self, kind: str) -> Nominal:
+        """Return the names of all constants of a type, each name with one code."""
+        first = self.databases[0].domains[kind]
+        if len(self.databases) == 1:
+            return Nominal(np.arange(len(first), dtype=np.int32), first.names)
+        places: dict[str, int] = {}
+        codes = [
+            places.setdefault(name, len(places))
+            for database in self.databases
+            for name in database.domains[kind]
+        ]
+        return Nominal(np.array(codes, np.int32), tuple(places))
+
+    def _numbers(self, kind: str) -> Floats | None:
+        found = [getattr(database.domains[kind], "numbers", None) for database in self.databases]
+        if any(numbers is None for numbers in found):
+            return None
+        return np.concatenate([np.asarray(numbers, np.float64) for numbers in found])
+
+    def _is_time(self, kind: str) -> bool:
+        return bool(getattr(self.databases[0].domains[kind], "time", False))
+
+
+def _at(values: NDArray[Item], places: NDArray[np.integer], none: float) -> NDArray[Item]:
+    """Return values by place, and `none` at place -1."""
+    found: NDArray[Item] = np.append(values, np.array([none], values.dtype))[places]
+    return found
+
+
+def _with_times(own: Mapping[str, Floats | None], found: Mapping[str, RowSet]) -> dict[str, RowSet]:
+    """Give rows without a time the latest of those they link to."""
+    times = dict(own)
+    for _ in found:
+        for name, row_set in found.items():
+            linked = [
+                _at(moments, link.codes, np.nan)
+                for link in row_set.links.values()
+                if link.to != name and (moments := times[link.to]) is not None
+            ]
+            if own[name] is None and linked and times[name] is None:
+                times[name] = np.fmax.reduce(linked)
+    return {name: replace(row_set, times=times[name]) for name, row_set in found.items()}
