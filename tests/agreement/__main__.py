@@ -46,6 +46,8 @@ def _all(first: int, models: int, jobs: int) -> tuple[Tally, float]:
     for part, used in Parallel(jobs, return_as="generator")(work):
         found += part
         seconds += used
+        for seed, outcome in part.differing:
+            sys.stderr.write(f"\n{outcome.path} of seed {seed}: {outcome.detail}\n")
         sys.stderr.write(f"\r{found.models} models, {len(found.differing)} disagreements ")
     sys.stderr.write("\n")
     return found, seconds

@@ -16,6 +16,7 @@ from agreement.paths import (
     boosting,
     command_line,
     counts,
+    expectations,
     explanations,
     files,
     flips,
@@ -40,6 +41,7 @@ PATHS: tuple[Path, ...] = (
     *files.PATHS,
     *boosting.PATHS,
     *join_bayes.PATHS,
+    *expectations.PATHS,
 )
 
 

@@ -90,7 +90,7 @@ def learn_em(
     likelihood: PseudoLikelihood | None = None
     for round_number in range(iterations):
         filled = [
-            _filled(
+            filled_in(
                 current, database, mode, worlds, np.random.SeedSequence([seed, round_number, i])
             )
             for i, database in enumerate(databases)
@@ -115,7 +115,7 @@ def learn_em(
     return LearnedWeights(current, optimum.value, value, round_number + 1, optimum.converged)
 
 
-def _filled(
+def filled_in(
     mln: MLN,
     database: Database,
     mode: Literal["soft", "hard"],

@@ -17,7 +17,14 @@ from agreement.compare import Answer, Path, Sampled
 from agreement.language import GroundAtom, atom_text
 from agreement.problem import Problem, Skip, ground_atom
 from agreement.program import files, said
-from agreement.reference import Distribution, Impossible, TooLarge, listed_worlds
+from agreement.reference import (
+    Distribution,
+    Impossible,
+    TooLarge,
+    Unknown,
+    Worlds,
+    listed_worlds,
+)
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.ask import Conditionals, Given, Marginals, atom_probabilities
 from mlnlearn.evaluate.conditional import conditional_probabilities
@@ -163,20 +170,23 @@ def by_program_explain(problem: Problem) -> Answer:
 # Atoms of the asked targets given all else ------------------------------------------------------
 
 
+def asked_worlds(own: Setting) -> tuple[Worlds, Unknown]:
+    """Every world of the asked targets, all else as in the data."""
+    listed = {name for name, _ in own.facts.true}
+    if not set(own.model.names) <= {*own.asked, *listed}:
+        raise Skip  # nothing is said of a target that is not asked for
+    try:
+        return listed_worlds(own.model.predicates, own.domains, own.rest(own.asked), set(own.asked))
+    except (TooLarge, Impossible):
+        raise Skip from None  # data with several values of a block are no matter of boosting
+
+
 def expected_marginals(problem: Problem) -> Answer:
     own = setting(problem)
     model = own.model
     if model.existential and model.is_joint:
         raise Skip  # a dependency network has no distribution that could be listed
-    listed = {name for name, _ in own.facts.true}
-    if not set(model.names) <= {*own.asked, *listed}:
-        raise Skip  # nothing is said of a target that is not asked for
-    try:
-        worlds, unknown = listed_worlds(
-            model.predicates, own.domains, own.rest(own.asked), set(own.asked)
-        )
-    except (TooLarge, Impossible):
-        raise Skip from None  # data with several values of a block are no matter of boosting
+    worlds, unknown = asked_worlds(own)
     if not model.existential:
         found = Distribution(worlds, model.log_weights(worlds))
         return {atom: found.marginal(atom) for atom in unknown.atoms}
