@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         MemoryLimitError,
         MlnError,
     )
+    from mlnlearn.evaluate.chunks import query_in_chunks
     from mlnlearn.evaluate.cross_validate import cross_validate
     from mlnlearn.evaluate.significance import compare
     from mlnlearn.infer.explain import explain
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from mlnlearn.infer.query import query
     from mlnlearn.lifted.query import lifted_query, log_partition
     from mlnlearn.logic.schema import Schema
+    from mlnlearn.model.answer_files import write_answers
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
@@ -135,6 +137,7 @@ _HOMES = {
         "MemoryLimitError",
         "MlnError",
     ),
+    "mlnlearn.evaluate.chunks": ("query_in_chunks",),
     "mlnlearn.evaluate.cross_validate": ("cross_validate",),
     "mlnlearn.evaluate.significance": ("compare",),
     "mlnlearn.infer.explain": ("explain",),
@@ -145,6 +148,7 @@ _HOMES = {
         "log_partition",
     ),
     "mlnlearn.logic.schema": ("Schema",),
+    "mlnlearn.model.answer_files": ("write_answers",),
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
@@ -274,6 +278,7 @@ __all__ = [
     "positives_and_negatives",
     "profile",
     "query",
+    "query_in_chunks",
     "read_db",
     "read_mln",
     "read_tables",
@@ -282,6 +287,7 @@ __all__ = [
     "triples_from_csv",
     "true_groundings",
     "with_constants_of",
+    "write_answers",
     "write_db",
     "write_mln",
 ]

@@ -145,10 +145,11 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()
 
 
-def write_files(texts: Mapping[PathT, str]) -> None:
+def write_files(texts: Mapping[PathT, str | Iterable[str]]) -> None:
     """Write text files, all of them in full or none: first beside the targets, then in their place.
 
-    A symbolic link is followed; what is no regular file is never replaced.
+    A symbolic link is followed; what is no regular file is never replaced. A text may come in
+    pieces, one at a time.
 
     Examples
     --------
@@ -193,17 +194,53 @@ def _target(path: AnyPath) -> Path:
     return target
 
 
-def _written_beside(target: Path, text: str) -> Path:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".mlnlearn-")
+@contextmanager
+def written_beside(path: AnyPath) -> Iterator[Path]:
+    """Give a new file beside another, whose place it takes at the end; on errors it vanishes.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder) / "answers.parquet"
+    ...     with written_beside(target) as file:
+    ...         _ = file.write_bytes(b"PAR1")
+    ...     target.read_bytes()
+    b'PAR1'
+    """
+    with located(path, "write"):
+        target = _target(path)
+        hidden = _new_beside(target)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        Path(name).chmod(mode)
+        yield hidden
+        with located(path, "write"):
+            _set_rights(hidden, target)
+            hidden.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        hidden.unlink(missing_ok=True)
         raise
+
+
+def _written_beside(target: Path, text: str | Iterable[str]) -> Path:
+    hidden = _new_beside(target)
+    try:
+        with hidden.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines([text] if isinstance(text, str) else text)
+        _set_rights(hidden, target)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    return hidden
+
+
+def _new_beside(target: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".mlnlearn-")
+    os.close(handle)
     return Path(name)
+
+
+def _set_rights(hidden: Path, target: Path) -> None:
+    """Give a new file the rights of the one whose place it takes, or those of any new file."""
+    hidden.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
 
 
 def _umask() -> int:

@@ -45,7 +45,7 @@ REASONS = (
         "flips|pll|weights: (pseudo|hard)|boosted: each atom, to_mln",
     ),
     Reason("unknown atoms", "unknown atoms?", "weights|loglik"),
-    Reason("data violate a hard formula", "violate a hard formula", "pll|loglik|weights"),
+    Reason("data violate a hard formula", "violates? a hard formula", "pll|loglik|weights"),
 )
 
 

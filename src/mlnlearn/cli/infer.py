@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +33,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.model.answers import Answers
+    from mlnlearn.model.answers import Answer, Answers
 
 _SHOWN = 20
 
@@ -131,20 +132,15 @@ def infer(
     if samples is not None:
         sampling = replace(sampling, samples=samples)
     started = time.process_time()
-    if not isinstance(found, ml.MLN):
-        if opened or query_evidence or method not in ("auto", "exact", "gibbs"):
-            raise InputError(
-                f"a boosted model takes neither --open nor --query-evidence nor --method {method}",
-                hint="it predicts its targets from all other predicates; methods are auto, exact"
-                " and gibbs",
-            )
-        answers = found.query(evidence, asked, closed=shut, method=method, sampling=sampling)
-    elif method == "lifted":
+    chunks: Iterable[Answers]
+    if isinstance(found, ml.MLN) and method == "lifted":
         if query_evidence:
             raise InputError("--method lifted does not take --query-evidence")
-        answers = ml.lifted_query(found, evidence, asked, open=opened, closed=shut)
+        chunks = [ml.lifted_query(found, evidence, asked, open=opened, closed=shut)]
     else:
-        answers = ml.query(
+        if not isinstance(found, ml.MLN):
+            _check_boosted(method, opened, query_evidence)
+        chunks = ml.query_in_chunks(
             found,
             evidence,
             asked,
@@ -152,37 +148,69 @@ def infer(
             open=opened,
             closed=shut,
             query_evidence=query_evidence,
-            **asdict(sampling),
+            sampling=sampling,
+            whole=json,  # which lists every component
         )
-    seconds = time.process_time() - started
+    if json:
+        (answers,) = chunks = list(chunks)
+    summary = _Summary()
     if out is not None:
-        answers.to_csv(out)
-    if not answers.converged:
+        ml.write_answers(out, summary.seeing(chunks))
+    else:
+        for _ in summary.seeing(chunks):
+            pass
+    seconds = time.process_time() - started
+    if not summary.converged:
         complain("warning", "some parts did not converge: take more --samples")
     if json:
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return
-    _print_answers(answers, query, seconds)
+    summary.show(query, seconds)
     if out is not None:
         console().print(f"written to {out}")
 
 
-def _print_answers(answers: Answers, query: str, seconds: float) -> None:
-    """Show the most probable atoms, and how all were found."""
-    screen = console()
-    screen.print(heading(f"{len(answers):,} atoms of {query}"))
-    ranked = sorted(answers, key=lambda answer: -answer.probability)[:_SHOWN]
-    rows = [
-        (
-            str(a.atom),
-            f"{a.probability:.4f}",
-            "unknown" if math.isnan(a.standard_error) else f"{a.standard_error:.4f}",
+def _check_boosted(method: str, opened: Collection[str], query_evidence: bool) -> None:
+    if opened or query_evidence or method not in ("auto", "exact", "gibbs"):
+        raise InputError(
+            f"a boosted model takes neither --open nor --query-evidence nor --method {method}",
+            hint="it predicts its targets from all other predicates; methods are auto, exact"
+            " and gibbs",
         )
-        for a in ranked
-    ]
-    print_table(screen, ("atom", "probability", "standard error"), rows)
-    if len(answers) > _SHOWN:
-        screen.print(f"… and {len(answers) - _SHOWN:,} more; --out or --json gives all")
-    used = Counter(component.method for component in answers.components)
-    parts = ", ".join(f"{count:,} by {name}" for name, count in used.most_common())
-    screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
+
+
+class _Summary:
+    """What is shown of answers that are seen a part at a time: the best, and how all were found."""
+
+    def __init__(self) -> None:
+        self.atoms, self.converged = 0, True
+        self.best: list[Answer] = []
+        self.methods: Counter[str] = Counter()
+
+    def seeing(self, chunks: Iterable[Answers]) -> Iterator[Answers]:
+        """Yield the parts, looking at each."""
+        for answers in chunks:
+            self.atoms += len(answers)
+            self.converged &= answers.converged
+            self.methods.update(component.method for component in answers.components)
+            ranked = [*self.best, *answers.top(_SHOWN)]
+            self.best = sorted(ranked, key=lambda answer: -answer.probability)[:_SHOWN]
+            yield answers
+
+    def show(self, query: str, seconds: float) -> None:
+        """Print it."""
+        screen = console()
+        screen.print(heading(f"{self.atoms:,} atoms of {query}"))
+        rows = [
+            (
+                str(a.atom),
+                f"{a.probability:.4f}",
+                "unknown" if math.isnan(a.standard_error) else f"{a.standard_error:.4f}",
+            )
+            for a in self.best
+        ]
+        print_table(screen, ("atom", "probability", "standard error"), rows)
+        if self.atoms > _SHOWN:
+            screen.print(f"… and {self.atoms - _SHOWN:,} more; --out or --json gives all")
+        parts = ", ".join(f"{count:,} by {name}" for name, count in self.methods.most_common())
+        screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")

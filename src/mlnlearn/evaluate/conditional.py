@@ -6,13 +6,14 @@ count. A predicate with places declared ``!`` has one choice among the values of
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.blocks import choice_probabilities
-from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.flips import Flips, flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
@@ -82,12 +83,14 @@ def conditional_probabilities(
     _refuse_unknown(database)
     wanted = all_atoms(database, predicate) if columns is None else columns
     (database,) = with_constants_of(mln, [database])
+    engine = MemoryEngine([database])
+    rules = rule_flips(mln, engine, predicate)
     places = database.schema.functional.get(predicate, ())
     if not places:
-        hard, soft = _log_odds(mln, database, predicate, wanted, ())
+        hard, soft = log_odds(rules, engine, wanted)
         return np.where(hard == 0, expit(soft), (hard > 0).astype(np.float64))
     whole, back = _whole_blocks(database, predicate, wanted, places)
-    hard, soft = _log_odds(mln, database, predicate, whole, places)
+    hard, soft = log_odds(rules, engine, whole)
     chosen: Floats = _softmax(hard, soft, blocks_of(whole, places))[back]
     return chosen
 
@@ -133,22 +136,46 @@ def _refuse_unknown(database: Database) -> None:
         )
 
 
-def _log_odds(
-    mln: MLN, database: Database, predicate: str, columns: Columns, places: tuple[int, ...]
-) -> tuple[Floats, Floats]:
-    """Return the summed flip counts of the hard rules, and the weighted ones of the soft rules."""
-    engine = MemoryEngine([database])
+@dataclass(frozen=True, eq=False)
+class RuleFlips:
+    """How often a rule's groundings hold more with an atom of a predicate than without it."""
+
+    hard: bool
+    weight: float
+    flips: Flips
+
+
+def rule_flips(mln: MLN, engine: MemoryEngine, predicate: str) -> Iterator[RuleFlips]:
+    """Yield the flip counts of the rules that mention a predicate, but for those of weight zero.
+
+    Parameters
+    ----------
+    mln
+        The model, with weights.
+    engine
+        Counts in one database that has all constants of the rules.
+    predicate
+        Name of the predicate.
+    """
+    (database,) = engine.stack.databases
     full = mln.expanded({kind: names.names for kind, names in database.domains.items()})
-    target = database.schema[predicate]
-    hard, soft = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    target, places = database.schema[predicate], database.schema.functional.get(predicate, ())
     weights = iter(full.weights.tolist())
     for rule in full.rules:
         weight = 1.0 if rule.hard else next(weights)
         if weight and any(atom.predicate.name == predicate for atom in atoms_of(rule.formula)):
-            flips = flip_counts(engine, rule.formula, target, places)
-            number = np.zeros(columns.shape[1], np.int64)
-            total = hard if rule.hard else soft
-            total += weight * flips.at(engine.stack, number, list(columns))
+            yield RuleFlips(rule.hard, weight, flip_counts(engine, rule.formula, target, places))
+
+
+def log_odds(
+    rules: Iterable[RuleFlips], engine: MemoryEngine, columns: Columns
+) -> tuple[Floats, Floats]:
+    """Return the summed flip counts of the hard rules, and the weighted ones of the soft rules."""
+    hard, soft = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    number = np.zeros(columns.shape[1], np.int64)
+    for rule in rules:
+        total = hard if rule.hard else soft
+        total += rule.weight * rule.flips.at(engine.stack, number, list(columns))
     return hard, soft
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -23,6 +23,7 @@ from mlnlearn.files import ANSWERS_MARK, write_files
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
 _SHOWN = 20
+_LINES = 1 << 16
 
 Floats = NDArray[np.float64]
 
@@ -127,6 +128,41 @@ class AnswerTable:
         ]
         return list(zip(*names, strict=True))
 
+    def atoms(self) -> list[str]:
+        """Return the text of each atom."""
+        texts = []
+        for domain, column in zip(self.domains, self.columns, strict=True):
+            codes, places = np.unique(column, return_inverse=True)
+            names = np.array([str(Constant(domain[code])) for code in codes.tolist()], object)
+            texts.append(names[places].tolist())
+        if not texts:
+            return [self.predicate.name] * len(self)
+        name, rows = self.predicate.name, zip(*texts, strict=True)
+        if self.predicate.function:
+            return [f"{name}({','.join(row[:-1])}) = {row[-1]}" for row in rows]
+        return [f"{name}({','.join(row)})" for row in rows]
+
+    def part(self, chosen: slice | NDArray[np.integer]) -> AnswerTable:
+        """Return some of the answers."""
+        return AnswerTable(
+            self.predicate,
+            self.columns[:, chosen],
+            self.domains,
+            self.probability[chosen],
+            self.standard_error[chosen],
+            self.method[chosen],
+        )
+
+    def csv_text(self) -> Iterator[str]:
+        """Yield the lines of a CSV file, many at a time."""
+        for start in range(0, len(self), _LINES):
+            part, text = self.part(slice(start, start + _LINES)), io.StringIO()
+            errors = ["" if math.isnan(e) else e for e in part.standard_error.tolist()]
+            csv.writer(text, lineterminator="\n").writerows(
+                zip(part.atoms(), part.probability.tolist(), errors, part.method, strict=True)
+            )
+            yield text.getvalue()
+
     def __iter__(self) -> Iterator[Answer]:
         rows = zip(
             self.constants(),
@@ -178,7 +214,11 @@ class Answers:
 
     @cached_property
     def _by_atom(self) -> dict[str, Answer]:
-        return {str(answer.atom): answer for answer in self}
+        return {
+            atom: answer
+            for table in self.tables
+            for atom, answer in zip(table.atoms(), table, strict=True)
+        }
 
     def __getitem__(self, atom: Atom | str) -> Answer:
         found = self._by_atom.get(str(atom).replace(", ", ","))
@@ -195,7 +235,12 @@ class Answers:
 
     def top(self, number: int) -> list[Answer]:
         """Return the most probable atoms, the most probable first."""
-        return sorted(self, key=lambda answer: -answer.probability)[:number]
+        first = [
+            answer
+            for table in self.tables
+            for answer in table.part(np.argsort(-table.probability, kind="stable")[:number])
+        ]
+        return sorted(first, key=lambda answer: -answer.probability)[:number]
 
     @property
     def converged(self) -> bool:
@@ -235,14 +280,7 @@ class Answers:
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write atom, probability, standard error and method as CSV, in full or not at all."""
-        text = io.StringIO()
-        text.write(ANSWERS_MARK)
-        writer = csv.writer(text, lineterminator="\n")
-        for answer in self:
-            error = _number(answer.standard_error)
-            shown = "" if error is None else error
-            writer.writerow([answer.atom, repr(answer.probability), shown, answer.method])
-        write_files({path: text.getvalue()})
+        write_files({path: csv_text([self])})
 
     def __str__(self) -> str:
         lines = ["probability  standard error  atom"] if len(self) else []
@@ -266,3 +304,11 @@ class Answers:
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def csv_text(chunks: Iterable[Answers]) -> Iterator[str]:
+    """Yield the text of a CSV file of answers that come a part at a time."""
+    yield ANSWERS_MARK
+    for answers in chunks:
+        for table in answers.tables:
+            yield from table.csv_text()

@@ -200,6 +200,12 @@ def by_query(problem: Problem) -> Answer:
     return {ground_atom(str(answer.atom)): answer.probability for answer in answers}
 
 
+def by_chunks(problem: Problem) -> Answer:
+    own = setting(problem)
+    chunks = ml.query_in_chunks(own.library, own.database(), own.asked, atoms=2)
+    return {ground_atom(str(a.atom)): a.probability for answers in chunks for a in answers}
+
+
 def by_sampling(problem: Problem, seed: int) -> Sampled:
     own = setting(problem)
     length = Sampling(samples=4000 * (1 + 3 * seed), seed=seed)
@@ -257,6 +263,7 @@ PATHS = (
     Path("boosted: each atom, to_mln", expected_conditionals, by_rules_of_each, share=0.15),
     Path("boosted: explain", expected_explanation, by_program_explain, share=0.05),
     Path("boosted: query", expected_marginals, by_query, share=0.3),
+    Path("boosted: in chunks", expected_marginals, by_chunks, share=0.3),
     Path("boosted: evaluate", expected_marginals, partial(by_evaluate, given=Marginals()),
          share=0.15),
     Path("boosted: gibbs", expected_marginals, by_sampling, share=0.15, sampled=True),

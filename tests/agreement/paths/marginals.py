@@ -32,6 +32,14 @@ def by_query(problem: Problem, method: str) -> Answer:
     return {ground_atom(str(answer.atom)): answer.probability for answer in answers}
 
 
+def by_chunks(problem: Problem) -> Answer:
+    case = problem.case
+    chunks = ml.query_in_chunks(
+        problem.mln, problem.evidence, case.query, atoms=2, open=case.open, closed=case.closed
+    )
+    return {ground_atom(str(a.atom)): a.probability for answers in chunks for a in answers}
+
+
 def by_sampling(problem: Problem, seed: int, method: str) -> Sampled:
     case = problem.case
     answers = ml.query(
@@ -106,6 +114,7 @@ def by_lifting(problem: Problem) -> Answer:
 PATHS = (
     Path("marginals: auto", expected, partial(by_query, method="auto")),
     Path("marginals: exact", expected, partial(by_query, method="exact"), share=0.3),
+    Path("marginals: in chunks", expected, by_chunks, share=0.5),
     Path("marginals: bp", expected, by_belief, tolerance=1e-5, share=0.5),
     Path(
         "marginals: evaluate", expected_evaluation, partial(by_evaluation, method="auto"), share=0.5

@@ -64,7 +64,7 @@ def ground(
     >>> network.variables, network.clauses, network.constants.tolist(), network.unary.tolist()
     (2, 1, [7.0], [0.0, 1.1, 0.0, 0.0])
     """
-    _check(mln, database)
+    check_rules(mln, database)
     opened = open_predicates(
         database, query, open=open, closed=closed, query_evidence=query_evidence
     )
@@ -80,7 +80,8 @@ def ground(
     return network
 
 
-def _check(mln: MLN, database: Database) -> None:
+def check_rules(mln: MLN, database: Database) -> None:
+    """Refuse rules without weights, and such as the database has no predicates or constants for."""
     problems = []
     for rule in mln.rules:
         for predicate in dict.fromkeys(atom.predicate for atom in atoms_of(rule.formula)):

@@ -1,0 +1,52 @@
+"""Files of answers that come a part at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from mlnlearn.files import AnyPath, located, write_files, written_beside
+from mlnlearn.model.answers import Answers, csv_text
+
+_TYPES = {
+    "atom": "VARCHAR",
+    "probability": "DOUBLE",
+    "standard_error": "DOUBLE",
+    "method": "VARCHAR",
+}
+_WILDCARDS = "*?["
+
+
+def write_answers(path: AnyPath, chunks: Iterable[Answers]) -> None:
+    """Write answers that come a part at a time as one file, in full or not at all.
+
+    Parameters
+    ----------
+    path
+        The file: Parquet where its name ends in ``.parquet``, else CSV; with columns atom,
+        probability, standard_error and method.
+    chunks
+        The answers, such as `mlnlearn.evaluate.chunks.query_in_chunks` gives.
+    """
+    if Path(path).suffix.lower() != ".parquet":
+        write_files({path: csv_text(chunks)})
+        return
+    with written_beside(path) as file, tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        text = Path(folder) / "answers.csv"
+        write_files({text: csv_text(chunks)})
+        settings = {"temp_directory": folder, "memory_limit": "512MB", "threads": 1}
+        with located(path, "write"), duckdb.connect(config=settings) as connection:
+            source = f"read_csv({_literal(text, _WILDCARDS)}, columns={_TYPES}, header=true)"
+            try:
+                connection.execute(f"COPY (FROM {source}) TO {_literal(file)} (FORMAT parquet)")
+            except duckdb.Error as error:
+                raise OSError(str(error).splitlines()[0]) from None
+
+
+def _literal(path: Path, wildcards: str = "") -> str:
+    """Return an SQL string of a file's name, in which wildcards stand for themselves."""
+    name = "".join(f"[{sign}]" if sign in wildcards else sign for sign in str(path.absolute()))
+    return "'" + name.replace("'", "''") + "'"
