@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mlnlearn.files import write_files
-from torture import memory, soak
+from torture import load, memory, soak
 from torture.fuzzers import TARGETS, faults_of
 from torture.kills import kill_runs
 from torture.learning import NAMES
@@ -64,6 +64,10 @@ def main() -> int:
             "beyond the limit by a quarter",
         )
         report.table(title, heads, _measured(options))
+    if options.atoms and memory.can_measure():
+        title = f"Query atoms in chunks, within {load.LIMIT >> 20} MB beside the data"
+        heads = ("model, file", "atoms", "size, MB", "seconds", "peak, MB", "faults")
+        report.table(title, heads, _loaded(options))
     if options.cycles:
         heads = ("cycles", "growth, MB", "faults")
         report.table("Learning, saving, loading and asking again", heads, _soaked(options))
@@ -80,6 +84,7 @@ def _options() -> argparse.Namespace:
     add("--inputs", type=int, default=20_000, help="inputs over all kinds")
     add("--kills", type=int, default=5, help="kills of each learner's runs")
     add("--plans", type=int, default=20, help="random counts under a limit of memory")
+    add("--atoms", type=int, default=1_000_000, help="query atoms to answer and write")
     add("--cycles", type=int, default=40, help="cycles of learning and asking in one process")
     add("--seed", type=int, default=0)
     add("--only", default="", help="kinds of inputs, and learners, whose name holds this")
@@ -114,6 +119,16 @@ def _measured(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
     refused, wrong = sum(plan.refused for plan in found), sum(not plan.held for plan in found)
     peak = max(plan.peak for plan in found) / 2**20
     yield wrong, (len(found), len(found) - refused, refused, f"{peak:.1f}", wrong)
+
+
+def _loaded(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
+    for found in load.loaded(options.atoms):
+        numbers = (found.size / 2**20, found.seconds, found.peak / 2**20)
+        shown = [f"{number:,.0f}" for number in numbers]
+        yield (
+            found.faults,
+            (f"{found.model}, {found.file}", f"{found.atoms:,}", *shown, found.faults),
+        )
 
 
 def _soaked(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,15 +73,26 @@ def _is_heavy(engine: MemoryEngine, query: Query) -> bool:
 
 
 def _measure(number: int, engine: MemoryEngine, query: Query) -> Measured:
+    refused = False
+
+    def run() -> None:
+        nonlocal refused
+        try:
+            engine.table(query)
+        except MemoryLimitError:
+            refused = True
+
+    return Measured(number, str(query), peak_of(run), refused)
+
+
+def peak_of(run: Callable[[], object]) -> int:
+    """Return the bytes that a function takes at most, above what is there before."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     _REFERENCES.write_text("5")
-    before, refused = _kilobytes("VmRSS"), False
-    try:
-        engine.table(query)
-    except MemoryLimitError:
-        refused = True
-    return Measured(number, str(query), 1024 * (_kilobytes("VmHWM") - before), refused)
+    before = _kilobytes("VmRSS")
+    run()
+    return 1024 * (_kilobytes("VmHWM") - before)
 
 
 def _compile() -> None:

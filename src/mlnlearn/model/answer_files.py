@@ -37,7 +37,11 @@ def write_answers(path: AnyPath, chunks: Iterable[Answers]) -> None:
     with written_beside(path) as file, tempfile.TemporaryDirectory(dir=file.parent) as folder:
         text = Path(folder) / "answers.csv"
         write_files({text: csv_text(chunks)})
-        settings = {"temp_directory": folder, "memory_limit": "512MB", "threads": 1}
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "temp_directory": folder,
+            "memory_limit": "512MB",
+            "threads": 1,
+        }
         with located(path, "write"), duckdb.connect(config=settings) as connection:
             source = f"read_csv({_literal(text, _WILDCARDS)}, columns={_TYPES}, header=true)"
             try:
