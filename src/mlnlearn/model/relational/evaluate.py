@@ -1,0 +1,283 @@
+"""Evaluate features on data: each path from its end, once for all rows of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.aggregates import Aggregate, Floats, Groups, Ints, Spans, aggregate
+from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
+from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Feature, Forward, Step
+
+MOST_PAIRS = 20_000_000
+"""Most pairs of a question and a row that one step may look at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A value for each row: numbers, or codes of names; NaN where it is unknown.
+
+    Attributes
+    ----------
+    values
+        Numbers or codes.
+    names
+        What codes stand for; None for numbers.
+    """
+
+    values: Floats
+    names: Sequence[str] | None = None
+
+    def at(self, rows: NDArray[np.integer], known: NDArray[np.bool_]) -> Values:
+        """Return the values of some rows, unknown where a row is not known."""
+        if not len(self.values):
+            return Values(np.full(len(rows), np.nan), self.names)
+        found = np.where(known, self.values[np.where(known, rows, 0)], np.nan)
+        return Values(found, self.names)
+
+
+@dataclass(eq=False)
+class Evaluator:
+    """Evaluates features on one set of data, and keeps what paths share.
+
+    A question is a row and, where the examples have times, a moment: only rows before the moment
+    count. A row that an aggregate looks at is seen as of its own time, so that what lies deeper in
+    a path was known by then.
+
+    Attributes
+    ----------
+    data
+        The row sets.
+    timed
+        Whether questions have moments.
+    until
+        Whether rows at the very moment of an example count.
+    """
+
+    data: Relational
+    timed: bool
+    until: bool = False
+    _groups: dict[tuple[str, str], Groups] = field(default_factory=dict)
+    _columns: dict[tuple[str, tuple[Step, ...], str | None, str | None], Values] = field(
+        default_factory=dict
+    )
+
+    def values(self, feature: Feature, base: RowSet) -> Values:
+        """Return the values of a feature for all rows of a set, by their times if these count."""
+        moments = base.times if self.timed else None
+        rows = np.arange(base.rows)
+        return self._asked(
+            base, feature.steps, feature.column, feature.value, rows, moments, self.until
+        )
+
+    def any_values(self, feature: AnyFeature, base: RowSet) -> Values:
+        """Return the values of a feature of any kind."""
+        if isinstance(feature, Between):
+            raise NotImplementedError
+        return self.values(feature, base)
+
+    def groups(self, name: str, link: str) -> Groups:
+        """Return the rows of a set by what their link points to."""
+        key = (name, link)
+        if key not in self._groups:
+            rows = self.row_set(name)
+            column = link_of(rows, link)
+            entities = self.row_set(column.to).rows
+            self._groups[key] = Groups.of(column.codes, entities, rows.times)
+        return self._groups[key]
+
+    def row_set(self, name: str) -> RowSet:
+        """Return a row set by name."""
+        if name not in self.data.row_sets:
+            raise InputError(
+                f"the data have no rows of {name!r}", hint="give data of the model's schema"
+            )
+        return self.data.row_sets[name]
+
+    def _asked(
+        self,
+        here: RowSet,
+        steps: tuple[Step, ...],
+        column: str | None,
+        value: str | None,
+        rows: NDArray[np.integer],
+        moments: Floats | None,
+        until: bool,
+    ) -> Values:
+        """Return the values of a path for questions: rows, and moments."""
+        if not steps:
+            return _end(here, column, value, rows, moments)
+        step, rest = steps[0], steps[1:]
+        if isinstance(step, Forward):
+            link = link_of(here, step.link)
+            there = self.row_set(link.to)
+            to = link.codes[rows]
+            known = to >= 0
+            if moments is not None and there.times is not None and len(there.times):
+                known = known & (there.times[np.where(known, to, 0)] <= moments)
+            if not self.depends_on_time(there, rest, column):
+                return self._all(there, rest, column, value).at(to, known)
+            found = (
+                self._asked(there, rest, column, value, np.where(known, to, 0), moments, until)
+                if there.rows
+                else Values(np.full(len(rows), np.nan))
+            )
+            return Values(np.where(known, found.values, np.nan), found.names)
+        return self._backward(step, rest, column, value, rows, moments, until)
+
+    def _backward(
+        self,
+        step: Backward,
+        rest: tuple[Step, ...],
+        column: str | None,
+        value: str | None,
+        rows: NDArray[np.integer],
+        moments: Floats | None,
+        until: bool,
+    ) -> Values:
+        there = self.row_set(step.rows)
+        groups = self.groups(step.rows, step.link)
+        timed = moments is not None and groups.times is not None
+        spans = groups.spans(rows, moments if timed else None, until)
+        if moments is None or timed or not self.depends_on_time(there, rest, column):
+            inner = None
+            names = None
+            if column is not None or rest:
+                found = self._all(there, rest, column, value)
+                inner, names = found.values[groups.order], found.names
+            return _windowed(inner, names, groups.starts, spans, step)
+        if int(spans.lengths.sum()) > MOST_PAIRS:
+            raise MemoryLimitError(
+                f"{step.rows} by {step.link}: {int(spans.lengths.sum()):,} rows to look at, each "
+                f"at its own moment; the limit is {MOST_PAIRS:,}"
+            )
+        question, place = spans.pairs()
+        found = self._asked(
+            there, rest, column, value, groups.order[place], moments[question], until
+        )
+        stop = np.cumsum(spans.lengths)
+        own = Spans(stop - spans.lengths, stop)
+        starts = np.append(own.start, len(question))
+        return _windowed(found.values, found.names, starts, own, step)
+
+    def _all(
+        self, here: RowSet, steps: tuple[Step, ...], column: str | None, value: str | None
+    ) -> Values:
+        """Return the values of a path for all rows of a set, each as of its own time."""
+        key = (here.name, steps, column, value)
+        if key not in self._columns:
+            moments = here.times if self.timed else None
+            rows = np.arange(here.rows)
+            self._columns[key] = self._asked(here, steps, column, value, rows, moments, False)
+        return self._columns[key]
+
+    def depends_on_time(self, here: RowSet, steps: Sequence[Step], column: str | None) -> bool:
+        """Whether the value of a path at a row depends on the moment of the question."""
+        if not self.timed:
+            return False
+        for step in steps:
+            if isinstance(step, Forward):
+                here = self.row_set(link_of(here, step.link).to)
+                if here.times is not None:
+                    return True
+            else:
+                here = self.row_set(step.rows)
+                if here.times is not None:
+                    return True
+        end = here.columns.get(column) if column is not None else None
+        return isinstance(end, Number) and end.is_time
+
+    def pairs(self, steps: Sequence[Step], base: RowSet, most: int) -> tuple[Ints, Ints] | None:
+        """Return the rows that a path leads to, with the example of each; None if above `most`.
+
+        What aggregates of backward steps say is not asked; a row is seen as the steps see it.
+        """
+        moments = base.times if self.timed else None
+        question, rows = np.arange(base.rows), np.arange(base.rows)
+        here, until = base, self.until
+        for step in steps:
+            if isinstance(step, Forward):
+                link = link_of(here, step.link)
+                here = self.row_set(link.to)
+                to = link.codes[rows].astype(np.int64)
+                known = to >= 0
+                if moments is not None and here.times is not None and here.rows:
+                    known &= here.times[np.where(known, to, 0)] <= moments
+                question, rows = question[known], to[known]
+                moments = None if moments is None else moments[known]
+                continue
+            groups = self.groups(step.rows, step.link)
+            timed = moments is not None and groups.times is not None
+            spans = groups.spans(rows, moments if timed else None, until)
+            if int(spans.lengths.sum()) > most:
+                return None
+            asked, place = spans.pairs()
+            question, rows = question[asked], groups.order[place]
+            here = self.row_set(step.rows)
+            if moments is not None:
+                moments = moments[asked] if here.times is None else here.times[rows]
+                until = until and here.times is None
+        return question, rows
+
+    def forget(self) -> None:
+        """Drop the values that are kept."""
+        self._columns.clear()
+
+
+def _windowed(
+    values: Floats | None,
+    names: Sequence[str] | None,
+    starts: Ints,
+    spans: Spans,
+    step: Backward,
+) -> Values:
+    """Aggregate over the window of a step."""
+    if step.within is not None:
+        spans = spans.within(step.within)
+    if step.last is not None:
+        spans = spans.last(step.last)
+    kind: Aggregate = step.aggregate
+    kept = names if kind == "latest" else None
+    return Values(aggregate(values, starts, spans, kind), kept)
+
+
+def link_of(rows: RowSet, name: str) -> Link:
+    """Return a link column of a row set."""
+    column = rows.columns.get(name)
+    if not isinstance(column, Link):
+        raise InputError(
+            f"{rows.name!r} has no link {name!r}", hint="give data of the model's schema"
+        )
+    return column
+
+
+def _end(
+    here: RowSet,
+    column: str | None,
+    value: str | None,
+    rows: NDArray[np.integer],
+    moments: Floats | None,
+) -> Values:
+    """Read a column; times are told as ages at the moment of the question."""
+    if column is None:
+        return Values(np.ones(len(rows)))
+    found = here.columns.get(column)
+    if isinstance(found, Number):
+        numbers = found.values[rows]
+        return Values(moments - numbers if found.is_time and moments is not None else numbers)
+    if isinstance(found, Nominal):
+        codes = found.codes[rows]
+        known = codes >= 0
+        if value is None:
+            return Values(np.where(known, codes, np.nan), found.names)
+        names = np.asarray(found.names, object)
+        wanted = np.flatnonzero(names == value)
+        same = codes == (wanted[0] if len(wanted) else -2)
+        return Values(np.where(known, same.astype(np.float64), np.nan))
+    raise InputError(
+        f"{here.name!r} has no values {column!r}", hint="give data of the model's schema"
+    )

@@ -1,0 +1,198 @@
+"""Features: what can be read of a row by following links, as values that print as words.
+
+A feature is a path of links from an example's row, and a column at its end. A forward step follows
+a link of the row; a backward step goes to all rows that point here, and says of them a count, a
+mean, the latest value and so on. Steps are evaluated from the end of the path to its start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlnlearn.counting.aggregates import Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Follow a link of the row.
+
+    Attributes
+    ----------
+    link
+        The column.
+    """
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """Go to the rows of a set that point here, and aggregate what they have.
+
+    Attributes
+    ----------
+    rows
+        The row set.
+    link
+        Its column that points here.
+    aggregate
+        What to say of the values.
+    last
+        Only the last so many rows by time; None for all.
+    within
+        Only rows at most so many seconds old; None for all.
+    """
+
+    rows: str
+    link: str
+    aggregate: Aggregate
+    last: int | None = None
+    within: float | None = None
+
+
+Step: TypeAlias = Forward | Backward
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A path of links and what is read at its end.
+
+    Attributes
+    ----------
+    steps
+        The path, from the example's row on.
+    column
+        The column at its end; None for the rows themselves, to count them.
+    value
+        Of a column of names: read 1 where it is this one, 0 where it is another.
+
+    Examples
+    --------
+    >>> steps = (Forward("driver"), Backward("result", "driver", "mean", last=3))
+    >>> print(Feature(steps, "position"))
+    mean position of the last 3 results of its driver
+    >>> print(Feature((Backward("friend", "one", "count"),)))
+    number of friends by one
+    >>> print(Feature((Backward("buy", "customer", "exists"),), "good", "tea"))
+    any buys by customer with good = tea
+    >>> print(Feature((Forward("album"), Forward("artist")), "country"))
+    country of the artist of its album
+    """
+
+    steps: tuple[Step, ...] = ()
+    column: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return words(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Through the rows of a set, from what some of its columns point to, to what others point to.
+
+    Attributes
+    ----------
+    rows
+        The row set.
+    enter, leave
+        The columns that must point to where the path comes from, and those where it goes on; with
+        two of each, rows are joined on two shared columns, such as course and quarter.
+    """
+
+    rows: str
+    enter: tuple[str, ...]
+    leave: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The number of paths that connect what two links of an example's row point to.
+
+    Attributes
+    ----------
+    start, end
+        Columns of the example's row.
+    hops
+        The relations in between.
+
+    Examples
+    --------
+    >>> print(Between("one", "two", (Hop("author", ("person",), ("paper",)),
+    ...                              Hop("author", ("paper",), ("person",)))))
+    number of paths from its one to its two by author (person to paper), author (paper to person)
+    """
+
+    start: str
+    end: str
+    hops: tuple[Hop, ...]
+
+    def __str__(self) -> str:
+        by = ", ".join(
+            f"{hop.rows} ({' and '.join(hop.enter)} to {' and '.join(hop.leave)})"
+            for hop in self.hops
+        )
+        return f"number of paths from its {self.start} to its {self.end} by {by}"
+
+
+AnyFeature: TypeAlias = Feature | Between
+
+_WORDS = {
+    "count": "number",
+    "exists": "whether there is any",
+    "sum": "sum",
+    "mean": "mean",
+    "min": "least",
+    "max": "largest",
+    "latest": "latest",
+    "since": "time since the latest",
+}
+_OF_FLAGS = {"mean": "share of", "sum": "number of", "exists": "any"}
+
+
+def words(feature: Feature) -> str:
+    """Say what a feature is."""
+    text = "" if feature.column is None else (feature.column or "name")
+    if feature.value is not None:
+        text = f"{text} = {feature.value}"
+    inner = feature.column is None  # nothing to speak of yet but rows
+    for number, step in reversed(list(enumerate(feature.steps))):
+        first = number == 0
+        if isinstance(step, Forward):
+            place = f"its {step.link}" if first else f"the {step.link}"
+            text = f"{text} of {place}" if text else place
+        else:
+            text = _backward(step, text, inner, feature.value is not None)
+        inner = False
+    return text
+
+
+def _backward(step: Backward, text: str, rows_only: bool, flag: bool) -> str:
+    """Say an aggregate over rows that point here."""
+    which = f"{step.rows}s"
+    if step.last is not None:
+        which = f"the last {step.last} {which}"
+    if step.within is not None:
+        which = f"{which} of the last {duration(step.within)}"
+    by = f" by {step.link}" if step.link != step.rows else ""
+    if rows_only or step.aggregate == "since":
+        joint = " " if step.aggregate in ("exists", "since") else " of "
+        return f"{_WORDS[step.aggregate]}{joint}{which}{by}"
+    if flag and step.aggregate in _OF_FLAGS:
+        return f"{_OF_FLAGS[step.aggregate]} {which}{by} with {text}"
+    return f"{_WORDS[step.aggregate]} {text} of {which}{by}"
+
+
+def duration(seconds: float) -> str:
+    """Say a time in the largest unit that suits it.
+
+    Examples
+    --------
+    >>> duration(3 * 86400), duration(90.0)
+    ('3 days', '90 seconds')
+    """
+    for unit, name in ((86400.0 * 365.25, "years"), (86400.0, "days"), (3600.0, "hours")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:.3g} seconds"

@@ -1,0 +1,188 @@
+"""Trees over features as plain data, and back: what model files and journals hold."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from mlnlearn.counting.aggregates import Aggregate
+from mlnlearn.errors import InputError
+from mlnlearn.model.relational.features import (
+    AnyFeature,
+    Backward,
+    Between,
+    Feature,
+    Forward,
+    Hop,
+    Step,
+)
+from mlnlearn.model.relational.trees import Node, Test
+
+FORMAT = "mlnlearn boosted features 1"
+
+
+class StepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A step: a link to follow, or rows that point here with what is said of them."""
+
+    link: str
+    rows: str | UnsetType = UNSET
+    say: Aggregate | UnsetType = UNSET
+    last: int | UnsetType = UNSET
+    within: float | UnsetType = UNSET
+
+
+class HopFile(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows in between."""
+
+    rows: str
+    enter: list[str]
+    leave: list[str]
+
+
+class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A path with its end, or a connection of two links."""
+
+    path: list[StepFile] | UnsetType = UNSET
+    column: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
+    start: str | UnsetType = UNSET
+    end: str | UnsetType = UNSET
+    by: list[HopFile] | UnsetType = UNSET
+
+
+class NodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A node; its feature by number."""
+
+    values: list[float]
+    feature: int | UnsetType = UNSET
+    above: float | UnsetType = UNSET
+    names: list[str] | UnsetType = UNSET
+    missing: bool | UnsetType = UNSET
+    yes: NodeFile | UnsetType = UNSET
+    no: NodeFile | UnsetType = UNSET
+
+
+class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A model of boosted features."""
+
+    format: Literal["mlnlearn boosted features 1"]
+    checksum: str
+    target: str
+    kind: Literal["logistic", "classes", "squares"]
+    classes: list[str]
+    timed: bool
+    until: bool
+    start: list[float]
+    features: list[FeatureFile]
+    trees: list[NodeFile]
+    rules: str = ""
+
+
+def feature_to_plain(feature: AnyFeature) -> dict[str, Any]:
+    """Return a feature as plain data."""
+    if isinstance(feature, Between):
+        hops = [
+            {"rows": hop.rows, "enter": list(hop.enter), "leave": list(hop.leave)}
+            for hop in feature.hops
+        ]
+        return {"start": feature.start, "end": feature.end, "by": hops}
+    found: dict[str, Any] = {"path": [_step_to_plain(step) for step in feature.steps]}
+    for name in ("column", "value"):
+        if getattr(feature, name) is not None:
+            found[name] = getattr(feature, name)
+    return found
+
+
+def _step_to_plain(step: Step) -> dict[str, Any]:
+    if isinstance(step, Forward):
+        return {"link": step.link}
+    found: dict[str, Any] = {"link": step.link, "rows": step.rows, "say": step.aggregate}
+    for name in ("last", "within"):
+        if getattr(step, name) is not None:
+            found[name] = getattr(step, name)
+    return found
+
+
+def feature_from_file(file: FeatureFile) -> AnyFeature:
+    """Undo `feature_to_plain`."""
+    if not isinstance(file.path, UnsetType):
+        steps = tuple(_step_from_file(step) for step in file.path)
+        return Feature(steps, _or_none(file.column), _or_none(file.value))
+    if isinstance(file.start, UnsetType) or isinstance(file.end, UnsetType):
+        raise InputError("expected a path, or a start and an end")
+    hops = [] if isinstance(file.by, UnsetType) else file.by
+    return Between(
+        file.start,
+        file.end,
+        tuple(Hop(hop.rows, tuple(hop.enter), tuple(hop.leave)) for hop in hops),
+    )
+
+
+def _step_from_file(file: StepFile) -> Step:
+    if isinstance(file.rows, UnsetType):
+        return Forward(file.link)
+    if isinstance(file.say, UnsetType):
+        raise InputError("a step to rows must say something of them")
+    return Backward(file.rows, file.link, file.say, _or_none(file.last), _or_none(file.within))
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, UnsetType) else value
+
+
+def node_to_plain(node: Node, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
+    """Return a tree as plain data; features get their numbers as they come."""
+    found: dict[str, Any] = {"values": list(node.values)}
+    if node.test is None or node.yes is None or node.no is None:
+        return found
+    test = node.test
+    found["feature"] = numbers.setdefault(test.feature, len(numbers))
+    if test.threshold is None:
+        found["names"] = list(test.names)
+    else:
+        found["above"] = test.threshold
+    found["missing"] = test.missing
+    found["yes"] = node_to_plain(node.yes, numbers)
+    found["no"] = node_to_plain(node.no, numbers)
+    return found
+
+
+def node_from_file(file: NodeFile, features: list[AnyFeature], outputs: int) -> Node:
+    """Undo `node_to_plain`."""
+    if len(file.values) != outputs:
+        raise InputError(f"a node has {len(file.values)} values, and not {outputs}")
+    values = tuple(file.values)
+    if isinstance(file.feature, UnsetType):
+        return Node(values)
+    if isinstance(file.yes, UnsetType) or isinstance(file.no, UnsetType):
+        raise InputError("a test without nodes below")
+    if not 0 <= file.feature < len(features):
+        raise InputError(f"there is no feature {file.feature}")
+    if isinstance(file.above, UnsetType) == isinstance(file.names, UnsetType):
+        raise InputError("a test has a threshold or names")
+    names = () if isinstance(file.names, UnsetType) else tuple(file.names)
+    test = Test(features[file.feature], _or_none(file.above), names, file.missing is True)
+    below = [node_from_file(part, features, outputs) for part in (file.yes, file.no)]
+    return Node(values, test, *below)
+
+
+def trees_to_plain(trees: list[Node]) -> dict[str, Any]:
+    """Return trees with the features that they test."""
+    numbers: dict[AnyFeature, int] = {}
+    plain = [node_to_plain(tree, numbers) for tree in trees]
+    return {"features": [feature_to_plain(feature) for feature in numbers], "trees": plain}
+
+
+class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
+    """Trees, as a journal has them."""
+
+    features: list[FeatureFile]
+    trees: list[NodeFile]
+
+
+def trees_from_file(file: TreesFile | ModelFile, outputs: int) -> list[Node]:
+    """Undo `trees_to_plain`."""
+    features = [feature_from_file(feature) for feature in file.features]
+    return [node_from_file(tree, features, outputs) for tree in file.trees]

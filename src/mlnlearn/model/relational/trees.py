@@ -1,0 +1,144 @@
+"""Trees of tests on features, with a value (or one for each class) at every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.aggregates import Floats
+from mlnlearn.model.relational.evaluate import Values
+from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """Whether a feature is above a threshold, or one of some names.
+
+    Attributes
+    ----------
+    feature
+        What is tested.
+    threshold
+        Numbers above it pass; None for names.
+    names
+        The names that pass.
+    missing
+        Whether a row passes of which the feature is not known.
+
+    Examples
+    --------
+    >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
+    number of friends by one > 2.5
+    """
+
+    feature: AnyFeature
+    threshold: float | None = None
+    names: tuple[str, ...] = ()
+    missing: bool = False
+
+    def holds(self, values: Values) -> NDArray[np.bool_]:
+        """Return which rows pass."""
+        unknown = np.isnan(values.values)
+        if self.threshold is not None:
+            return np.where(unknown, self.missing, values.values > self.threshold)
+        wanted = set(self.names)
+        names = values.names or ()
+        passing = np.array([name in wanted for name in names] + [False])
+        codes = np.where(unknown, -1, values.values).astype(np.int64)
+        return np.where(unknown, self.missing, passing[codes])
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the feature is 0 or 1."""
+        steps = self.feature.steps if isinstance(self.feature, Feature) else ()
+        back = [step for step in steps if isinstance(step, Backward)]
+        valued = isinstance(self.feature, Feature) and self.feature.value is not None
+        return valued and all(step.aggregate in ("exists", "latest") for step in back)
+
+    def sentence(self, holds: bool = True) -> str:
+        """Say the test, or that it fails."""
+        text = str(self.feature)
+        if self.threshold is not None:
+            said = f"{text} {'>' if holds else '≤'} {self.threshold:g}"
+        elif len(self.names) == 1:
+            said = f"{text} is {'' if holds else 'not '}{self.names[0]}"
+        else:
+            shown = ", ".join(self.names[:6]) + (", …" if len(self.names) > 6 else "")
+            said = f"{text} is {'' if holds else 'not '}in {{{shown}}}"
+        return f"{said} (or not known)" if self.missing == holds and self._can_miss else said
+
+    @property
+    def _can_miss(self) -> bool:
+        """Whether the feature can be unknown: counts never are."""
+        if not isinstance(self.feature, Feature) or not self.feature.steps:
+            return isinstance(self.feature, Feature)
+        first = self.feature.steps[0]
+        return not (isinstance(first, Backward) and first.aggregate in ("count", "exists", "sum"))
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its values, and where it is no leaf, a test and two nodes below.
+
+    Attributes
+    ----------
+    values
+        What a leaf adds to the score, of each class where there are several; at an inner node, what
+        it would add as a leaf.
+    test, yes, no
+        The test, and where rows go that pass or fail; None at a leaf.
+    """
+
+    values: tuple[float, ...]
+    test: Test | None = None
+    yes: Node | None = None
+    no: Node | None = None
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield this node and all below."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += [below for below in (node.no, node.yes) if below is not None]
+
+    def leaves(self) -> int:
+        """Return the number of leaves."""
+        return sum(node.test is None for node in self.nodes())
+
+
+def features_of(trees: Sequence[Node]) -> list[AnyFeature]:
+    """Return the features that trees test, each once."""
+    found = (node.test.feature for tree in trees for node in tree.nodes() if node.test)
+    return list(dict.fromkeys(found))
+
+
+def tree_scores(
+    tree: Node, columns: Mapping[AnyFeature, Values], rows: int, outputs: int
+) -> Floats:
+    """Return what a tree adds for each row, shape (rows, outputs)."""
+    scores = np.empty((rows, outputs))
+    for node, chosen in routes(tree, columns, rows):
+        if node.test is None:
+            scores[chosen] = node.values
+    return scores
+
+
+def routes(
+    tree: Node, columns: Mapping[AnyFeature, Values], rows: int
+) -> Iterator[tuple[Node, NDArray[np.int64]]]:
+    """Yield every node with the rows that come to it."""
+    waiting = [(tree, np.arange(rows))]
+    while waiting:
+        node, chosen = waiting.pop()
+        yield node, chosen
+        if node.test is not None and node.yes is not None and node.no is not None:
+            values = columns[node.test.feature]
+            passing = node.test.holds(Values(values.values[chosen], values.names))
+            waiting += [(node.no, chosen[~passing]), (node.yes, chosen[passing])]

@@ -1,0 +1,174 @@
+"""Which features there are: paths along links, and what can be said at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from mlnlearn.counting.aggregates import Aggregate
+from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational, RowSet
+from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.model.relational.features import Backward, Feature, Forward, Step
+
+_FEW_NAMES = 12
+_LAST = (3, 10)
+_GAPS = (4.0, 32.0)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Steps from an example, without aggregates yet (backward ones say ``"count"``).
+
+    Attributes
+    ----------
+    steps
+        The steps.
+    end
+        The row set that they lead to.
+    """
+
+    steps: tuple[Step, ...]
+    end: str
+
+    @property
+    def backward(self) -> int:
+        """Number of backward steps."""
+        return sum(isinstance(step, Backward) for step in self.steps)
+
+
+Said: TypeAlias = tuple[tuple[Aggregate, int | None, float | None], Aggregate]
+"""An innermost aggregate with its window, and the aggregate of all steps before it."""
+
+
+def extended(view: Relational, base: RowSet, path: Path | None) -> Iterator[Path]:
+    """Yield the paths with one step more; None for those of the first step."""
+    here = base if path is None else view[path.end]
+    steps = () if path is None else path.steps
+    last = steps[-1] if steps else None
+    for name, column in here.links.items():
+        came = isinstance(last, Backward) and last.link == name
+        if not came:
+            yield Path((*steps, Forward(name)), column.to)
+    if path is None and base.name not in view.row_sets:
+        return
+    if path is None and not _is_entity(view, base):
+        return
+    for rows, link in view.pointing[here.name]:
+        yield Path((*steps, Backward(rows, link, "count")), rows)
+
+
+def _is_entity(view: Relational, base: RowSet) -> bool:
+    """Whether the rows of the base are those of its row set: candidates for rows are not."""
+    return base.name in view.row_sets and view[base.name].rows == base.rows
+
+
+def features_at(path: Path | None, evaluator: Evaluator, base: RowSet) -> Iterator[Feature]:
+    """Yield the features that end at a path: of each column, and of the rows themselves."""
+    view = evaluator.data
+    here = base if path is None else view[path.end]
+    steps = () if path is None else path.steps
+    if path is not None and path.backward:
+        for said in _of_rows(path, evaluator):
+            yield Feature(_with(steps, said))
+    for name, column in here.columns.items():
+        if isinstance(column, Link) or (name == NAME and not steps):
+            continue
+        if path is None or not path.backward:
+            yield Feature(steps, name)
+        elif isinstance(column, Number):
+            for said in _of_numbers(path, evaluator):
+                yield Feature(_with(steps, said), name)
+        else:
+            yield from _of_names(path, evaluator, name, column)
+
+
+def _of_rows(path: Path, evaluator: Evaluator) -> Iterator[Said]:
+    """Yield what is said of rows that come at the end of a path."""
+    last = path.steps[-1]
+    if not isinstance(last, Backward):
+        return
+    timed, single = _history(path, evaluator)
+    outer: Sequence[Aggregate] = ("mean", "sum", "max") if path.backward > 1 else ("mean",)
+    for above in outer:
+        yield ("count", None, None), above
+    if timed:
+        yield ("since", None, None), "mean"
+        for seconds in () if single else _windows(last, evaluator):
+            yield ("count", None, seconds), "mean"
+
+
+def _of_numbers(path: Path, evaluator: Evaluator) -> Iterator[Said]:
+    timed, single = _history(path, evaluator)
+    if single:
+        yield ("mean", None, None), "mean"
+        return
+    yield ("mean", None, None), "mean"
+    yield ("min", None, None), "min"
+    yield ("max", None, None), "max"
+    yield ("sum", None, None), "sum"
+    if timed:
+        yield ("latest", None, None), "mean"
+        for rows in _LAST:
+            yield ("mean", rows, None), "mean"
+        for seconds in _windows(_innermost(path), evaluator):
+            yield ("mean", None, seconds), "mean"
+
+
+def _of_names(path: Path, evaluator: Evaluator, name: str, column: Nominal) -> Iterator[Feature]:
+    timed, single = _history(path, evaluator)
+    if path.backward == 1 and (timed or single):
+        yield Feature(_with(path.steps, (("latest", None, None), "mean")), name)
+    if (single and path.backward == 1) or name == NAME or len(column.names) > _FEW_NAMES:
+        return
+    values = column.names[1:] if len(column.names) == 2 else column.names
+    for value in values:
+        yield Feature(_with(path.steps, (("mean", None, None), "mean")), name, value)
+        yield Feature(_with(path.steps, (("sum", None, None), "sum")), name, value)
+        for rows in _LAST if timed and not single else ():
+            yield Feature(_with(path.steps, (("mean", rows, None), "mean")), name, value)
+
+
+def _with(steps: tuple[Step, ...], said: Said) -> tuple[Step, ...]:
+    """Say an aggregate at the innermost backward step and another at those before it."""
+    (kind, last, within), above = said
+    found: list[Step] = []
+    innermost = True
+    for step in reversed(steps):
+        if isinstance(step, Backward):
+            inner = replace(step, aggregate=kind, last=last, within=within)
+            found.append(inner if innermost else replace(step, aggregate=above))
+            innermost = False
+        else:
+            found.append(step)
+    return tuple(reversed(found))
+
+
+def _innermost(path: Path) -> Backward:
+    return next(step for step in reversed(path.steps) if isinstance(step, Backward))
+
+
+def _history(path: Path, evaluator: Evaluator) -> tuple[bool, bool]:
+    """Return whether the innermost rows have times that count, and whether each has but one."""
+    step = _innermost(path)
+    groups = evaluator.groups(step.rows, step.link)
+    single = bool(np.diff(groups.starts).max(initial=0) <= 1)
+    return evaluator.timed and groups.times is not None, single
+
+
+def _windows(step: Backward, evaluator: Evaluator) -> list[float]:
+    """Return spans of time in which some rows come, by the usual time from one to the next."""
+    groups = evaluator.groups(step.rows, step.link)
+    if groups.times is None or len(groups.times) < 2:
+        return []
+    gaps = np.diff(groups.times)
+    inside = np.ones(len(gaps), np.bool_)
+    cuts = groups.starts[1:-1]
+    inside[cuts[(cuts > 0) & (cuts <= len(gaps))] - 1] = False
+    gaps = gaps[inside & (gaps > 0)]
+    if not len(gaps):
+        return []
+    usual = float(np.median(gaps))
+    return [float(f"{usual * many:.2g}") for many in _GAPS]

@@ -1,0 +1,410 @@
+"""Grow a tree on binned features: histograms of gradients, the best split first.
+
+Numbers and names are bins of a byte matrix, a row a feature; whether some related row has a given
+name is a column of a sparse matrix. One tree serves all classes: gains add up over the classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
+from mlnlearn.counting.aggregates import Floats, Ints
+
+MISSING = 255
+"""The bin of unknown values."""
+OTHER = 254
+"""The bin of names that are too rare to be told apart."""
+_NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The features of all examples.
+
+    Attributes
+    ----------
+    bins
+        A row a feature, a byte an example.
+    kinds, sizes
+        Of each feature, whether its bins are numbers in order (0) or names (1), and how many.
+    indptr, indices
+        Of each example, the sparse columns that it has.
+    doubts
+        What the gain of each sparse column is lowered by: they are many.
+    """
+
+    bins: NDArray[np.uint8]
+    kinds: NDArray[np.int8]
+    sizes: NDArray[np.int64]
+    indptr: Ints
+    indices: NDArray[np.int32]
+    doubts: Floats
+
+    @property
+    def dense(self) -> int:
+        """Number of features in bins."""
+        return len(self.bins)
+
+
+@dataclass(frozen=True)
+class GrowSettings:
+    """How a tree is grown.
+
+    Attributes
+    ----------
+    max_leaves
+        Most leaves.
+    min_examples
+        Fewest examples of a leaf.
+    ridge
+        Examples' worth of a doubt that each leaf's value is shrunk by.
+    """
+
+    max_leaves: int
+    min_examples: int
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A split: the feature (sparse columns after the dense ones), and which bins pass."""
+
+    gain: float
+    feature: int
+    passing: NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Grown:
+    """A node while a tree grows: its examples, its values, its split if it has one."""
+
+    rows: Ints
+    values: Floats
+    cut: Cut | None = None
+    yes: Grown | None = None
+    no: Grown | None = None
+
+
+def grow(
+    binned: Binned,
+    rows: Ints,
+    gradients: Floats,
+    curvatures: Floats,
+    use: NDArray[np.bool_],
+    settings: GrowSettings,
+) -> Grown:
+    """Grow a tree on some examples.
+
+    Parameters
+    ----------
+    binned, rows
+        The features, and the examples that take part.
+    gradients, curvatures
+        Minus the first derivatives and the second ones, (examples, outputs).
+    use
+        Which features (and sparse columns, after them) may be split on.
+    settings
+        Its size.
+    """
+    chosen = np.flatnonzero(use[: binned.dense])
+    columns = use[binned.dense :]
+    search = _Search(binned, gradients, curvatures, chosen, columns, settings)
+    root = Grown(rows, search.value(rows))
+    leaves = [(search.best(root.rows), root)]
+    number = 1
+    while number < settings.max_leaves:
+        place = max(range(len(leaves)), key=lambda at: leaves[at][0].gain, default=-1)
+        if place < 0 or leaves[place][0].gain <= 1e-9:
+            break
+        cut, node = leaves.pop(place)
+        passing = search.passes(cut, node.rows)
+        node.cut = cut
+        node.yes = Grown(node.rows[passing], search.value(node.rows[passing]))
+        node.no = Grown(node.rows[~passing], search.value(node.rows[~passing]))
+        number += 1
+        if number < settings.max_leaves:
+            leaves += [(search.best(below.rows), below) for below in (node.yes, node.no)]
+    return root
+
+
+class _Search:
+    """Finds the best split of a node."""
+
+    def __init__(
+        self,
+        binned: Binned,
+        gradients: Floats,
+        curvatures: Floats,
+        chosen: Ints,
+        columns: NDArray[np.bool_],
+        settings: GrowSettings,
+    ) -> None:
+        self.binned, self.chosen, self.columns = binned, chosen, columns
+        self.gradients, self.curvatures = gradients, curvatures
+        self.settings = settings
+
+    def value(self, rows: Ints) -> Floats:
+        total = self.gradients[rows].sum(axis=0)
+        found: Floats = total / (self.curvatures[rows].sum(axis=0) + self.settings.ridge)
+        return found
+
+    def best(self, rows: Ints) -> Cut:
+        nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
+        if len(rows) < 2 * self.settings.min_examples:
+            return nothing
+        gradients, curvatures = self.gradients[rows], self.curvatures[rows]
+        least, ridge = self.settings.min_examples, self.settings.ridge
+        gain, feature, passing = _best_dense(
+            self.binned.bins,
+            self.binned.kinds,
+            self.binned.sizes,
+            self.chosen,
+            rows,
+            gradients,
+            curvatures,
+            least,
+            ridge,
+            _NAMES_RIDGE,
+        )
+        if len(self.binned.doubts):
+            sparse_gain, column = _best_sparse(
+                self.binned.indptr,
+                self.binned.indices,
+                self.columns,
+                self.binned.doubts,
+                rows,
+                gradients,
+                curvatures,
+                least,
+                ridge,
+            )
+            if sparse_gain > gain:
+                return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
+        return Cut(gain, feature, passing) if feature >= 0 else nothing
+
+    def passes(self, cut: Cut, rows: Ints) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_]
+        if cut.feature < self.binned.dense:
+            found = cut.passing[self.binned.bins[cut.feature][rows]]
+            return found
+        column = cut.feature - self.binned.dense
+        found = has_column(self.binned.indptr, self.binned.indices, column, rows)
+        return found
+
+
+# Compiled functions carry no annotations: numba infers their types.
+
+
+@njit(cache=True)
+def _score(gradient, curvature, ridge):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for output in range(len(gradient)):
+        total += gradient[output] * gradient[output] / (curvature[output] + ridge)
+    return total
+
+
+@njit(cache=True)
+def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyped-def]
+    """Sort the bins of names by their mean gradients' main direction."""
+    outputs = sums.shape[1]
+    means = np.zeros((size, outputs))
+    for name in range(size):
+        for output in range(outputs):
+            means[name, output] = sums[name, output] / (weights[name, output] + ridge)
+    direction = np.ones(outputs)
+    if outputs > 1:
+        for output in range(outputs):  # no start that could be at right angles to the answer
+            direction[output] = 1.0 + 0.37 * output
+        for _ in range(8):
+            fresh = np.zeros(outputs)
+            for name in range(size):
+                if counts[name] > 0:
+                    along = 0.0
+                    for output in range(outputs):
+                        along += means[name, output] * direction[output]
+                    for output in range(outputs):
+                        fresh[output] += counts[name] * along * means[name, output]
+            length = np.sqrt((fresh * fresh).sum())
+            if length < 1e-300:
+                break
+            direction = fresh / length
+    projected = np.zeros(size)
+    present = 0
+    names = np.zeros(size, np.int64)
+    for name in range(size):
+        if counts[name] > 0:
+            names[present] = name
+            for output in range(outputs):
+                projected[present] += means[name, output] * direction[output]
+            present += 1
+    return names[:present][np.argsort(projected[:present], kind="mergesort")]
+
+
+@njit(cache=True)
+def _best_dense(  # type: ignore[no-untyped-def]
+    bins, kinds, sizes, chosen, rows, gradients, curvatures, least, ridge, names_ridge
+):
+    """Find the best split of a node by a binned feature: its gain, number and passing bins."""
+    outputs = gradients.shape[1]
+    whole = np.zeros(outputs)
+    whole_curved = np.zeros(outputs)
+    for at in range(len(rows)):
+        for output in range(outputs):
+            whole[output] += gradients[at, output]
+            whole_curved[output] += curvatures[at, output]
+    base = _score(whole, whole_curved, ridge)
+    best, best_feature = 0.0, -1
+    best_passing = np.zeros(256, np.bool_)
+    sums = np.zeros((256, outputs))
+    weights = np.zeros((256, outputs))
+    counts = np.zeros(256, np.int64)
+    order = np.arange(254)
+    for feature in chosen:
+        size = sizes[feature]
+        for part in (slice(0, size), slice(254, 256)):
+            sums[part] = 0.0
+            weights[part] = 0.0
+            counts[part] = 0
+        column = bins[feature]
+        for at in range(len(rows)):
+            value = column[rows[at]]
+            counts[value] += 1
+            for output in range(outputs):
+                sums[value, output] += gradients[at, output]
+                weights[value, output] += curvatures[at, output]
+        if kinds[feature] == 1:
+            order = _order_of_names(sums, weights, counts, size, ridge + names_ridge)
+        else:
+            order = np.arange(size)
+        for backward in range(2 if kinds[feature] == 1 else 1):
+            for missing in range(2 if counts[255] > 0 else 1):
+                gain, place = _scan(
+                    sums,
+                    weights,
+                    counts,
+                    order,
+                    backward == 1 or kinds[feature] == 0,
+                    missing == 1,
+                    whole,
+                    whole_curved,
+                    least,
+                    ridge + (names_ridge if kinds[feature] == 1 else 0.0),
+                    len(rows),
+                )
+                gain -= base
+                if gain > best + 1e-12:
+                    best, best_feature = gain, feature
+                    best_passing[:] = False
+                    for at in range(len(order)):
+                        inside = at <= place
+                        if backward == 1 or kinds[feature] == 0:
+                            inside = at > place
+                        if inside:
+                            best_passing[order[at]] = True
+                    best_passing[255] = missing == 1
+                    if kinds[feature] == 0:
+                        best_passing[254] = True
+    return best, best_feature, best_passing
+
+
+@njit(cache=True)
+def _scan(  # type: ignore[no-untyped-def]
+    sums, weights, counts, order, backward, missing, whole, whole_curved, least, ridge, total
+):
+    """Cut an order of bins: passing is what comes first, or last where `backward`."""
+    outputs = len(whole)
+    here = np.zeros(outputs)
+    here_curved = np.zeros(outputs)
+    number = 0
+    rest = np.zeros(outputs)
+    rest_curved = np.zeros(outputs)
+    best, place = -1.0, -1
+    # what is first in order is gathered in `here`; it fails where the passing ones come last
+    with_missing = missing != backward
+    if with_missing:
+        number += counts[255]
+        for output in range(outputs):
+            here[output] += sums[255, output]
+            here_curved[output] += weights[255, output]
+    if backward:  # rare names never pass: they are with those that come first
+        number += counts[254]
+        for output in range(outputs):
+            here[output] += sums[254, output]
+            here_curved[output] += weights[254, output]
+    for at in range(len(order)):
+        bin_ = order[at]
+        if counts[bin_] == 0:
+            continue
+        number += counts[bin_]
+        for output in range(outputs):
+            here[output] += sums[bin_, output]
+            here_curved[output] += weights[bin_, output]
+        if number < least:
+            continue
+        if total - number < least:
+            break
+        for output in range(outputs):
+            rest[output] = whole[output] - here[output]
+            rest_curved[output] = whole_curved[output] - here_curved[output]
+        gain = _score(here, here_curved, ridge) + _score(rest, rest_curved, ridge)
+        if gain > best:
+            best, place = gain, at
+    return best, place
+
+
+@njit(cache=True)
+def _best_sparse(  # type: ignore[no-untyped-def]
+    indptr, indices, columns, doubts, rows, gradients, curvatures, least, ridge
+):
+    """Find the best split of a node by a sparse column: its gain and number."""
+    outputs = gradients.shape[1]
+    number = len(columns)
+    sums = np.zeros((number, outputs))
+    weights = np.zeros((number, outputs))
+    counts = np.zeros(number, np.int64)
+    whole = np.zeros(outputs)
+    whole_curved = np.zeros(outputs)
+    for at in range(len(rows)):
+        for output in range(outputs):
+            whole[output] += gradients[at, output]
+            whole_curved[output] += curvatures[at, output]
+        for place in range(indptr[rows[at]], indptr[rows[at] + 1]):
+            column = indices[place]
+            counts[column] += 1
+            for output in range(outputs):
+                sums[column, output] += gradients[at, output]
+                weights[column, output] += curvatures[at, output]
+    base = _score(whole, whole_curved, ridge)
+    best, best_column = 0.0, -1
+    for column in range(number):
+        if not columns[column] or counts[column] < least or len(rows) - counts[column] < least:
+            continue
+        gain = (
+            _score(sums[column], weights[column], ridge)
+            + _score(whole - sums[column], whole_curved - weights[column], ridge)
+            - base
+            - doubts[column]
+        )
+        if gain > best + 1e-12:
+            best, best_column = gain, column
+    return best, best_column
+
+
+@njit(cache=True)
+def has_column(indptr, indices, column, rows):  # type: ignore[no-untyped-def]
+    """Return which rows have a sparse column; the columns of a row are sorted."""
+    found = np.zeros(len(rows), np.bool_)
+    for at in range(len(rows)):
+        low, high = indptr[rows[at]], indptr[rows[at] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if indices[middle] < column:
+                low = middle + 1
+            else:
+                high = middle
+        found[at] = low < indptr[rows[at] + 1] and indices[low] == column
+    return found

@@ -1,0 +1,281 @@
+"""The learner: settings, and `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.counting.examples import Examples, examples_of, find_place
+from mlnlearn.counting.relational import Relational, relational
+from mlnlearn.data.identity import journal_of
+from mlnlearn.data.load.data import Data
+from mlnlearn.documents import decode
+from mlnlearn.errors import InputError
+from mlnlearn.journal import Journal
+from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
+from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.model.relational.trees import Node
+from mlnlearn.run import Course, Fitted, Notes
+from mlnlearn.settings import Above, AtLeast, Between
+from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.relational_boosting.folds import held_out
+from mlnlearn.structure.relational_boosting.grow import GrowSettings
+from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.steps import Boosting, StepSettings
+from mlnlearn.structure.relational_boosting.table import OpenSettings, Search, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostNotes(Notes):
+    """How a run of boosting went.
+
+    Attributes
+    ----------
+    curve
+        The mean deviance of held-out examples after every step, that of no step first.
+    steps
+        The number of steps that was best.
+    features
+        How many features were opened.
+    """
+
+    curve: tuple[float, ...] = ()
+    steps: int = 0
+    features: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationalBoost(Learner[RelationalModel, BoostNotes]):
+    """Learn to predict a column or a relation by boosted trees over features along links.
+
+    Features are read by following links from an example: values of rows that it links to, and
+    counts, means, latest values and so on of rows that link to it, up to three links away. Trees
+    are grown on histograms of gradients; the number of trees is the one that predicts held-out
+    examples best, and they are then learned from all examples.
+
+    Parameters
+    ----------
+    target
+        What to predict: ``TABLE.COLUMN``, a column, or a predicate.
+    steps
+        Most trees.
+    patience
+        How many trees to wait for a better one on held-out examples.
+    rate
+        How far a step goes.
+    max_leaves
+        Most leaves of a tree; by default, by the number of examples.
+    min_examples
+        Fewest examples of a leaf; by default, by the number of examples.
+    ridge
+        How much values of leaves are shrunk, in examples.
+    share
+        Share of the features that each tree may use.
+    max_links
+        Most links of a feature.
+    max_features
+        Most features that trees choose from.
+    max_candidates
+        Most features that are looked at to find these.
+    max_examples
+        Of a relation with more possible rows than this, those that do not exist are sampled.
+    until
+        Whether rows at the very time of an example count, not only those before it.
+    seed
+        Of all random draws.
+    """
+
+    reads_numbers: ClassVar[bool] = True
+
+    target: str
+    steps: Annotated[int, AtLeast(0)] = 500
+    patience: Annotated[int, AtLeast(1)] = 25
+    rate: Annotated[float, Above(0)] = 0.1
+    max_leaves: Annotated[int, AtLeast(2)] | None = None
+    min_examples: Annotated[int, AtLeast(1)] | None = None
+    ridge: Annotated[float, Above(0)] = 1.0
+    share: Annotated[float, Between(0, 1, open_low=True)] = 0.5
+    max_links: Annotated[int, AtLeast(0)] = 3
+    max_features: Annotated[int, AtLeast(1)] = 400
+    max_candidates: Annotated[int, AtLeast(1)] = 3000
+    max_examples: Annotated[int, AtLeast(1)] = 200_000
+    until: bool = False
+    seed: Annotated[int, AtLeast(0)] = 0
+
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
+        """Yield the best model so far after every step."""
+        view = relational(data.databases, data.mapping)
+        place = find_place(view, self.target)
+        examples = examples_of(view, place, max_examples=self.max_examples, seed=self.seed)
+        journal = journal_of(course.run.checkpoint, self, data.databases)
+        yield from self.learn_examples(without_target(view, examples), examples, course, journal)
+
+    def learn_examples(
+        self, view: Relational, examples: Examples, course: Course, journal: Journal | None = None
+    ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
+        """Learn from examples of any kind; the view must not hold what is to be predicted."""
+        run = _Learning(self, view, examples)
+        yield run.fitted(())
+        table = run.open()
+        kept = journal or Journal()
+        yield from run.choose(table, course, kept)
+        yield from run.refit(table, course, kept)
+
+
+def without_target(view: Relational, examples: Examples) -> Relational:
+    """Return the data without what is to be predicted."""
+    home = examples.home
+    if home.column is not None:
+        return view.with_row_set(view[home.row_set].without(home.column))
+    rest = {name: rows for name, rows in view.row_sets.items() if name != home.row_set}
+    return replace(view, row_sets=rest)
+
+
+class _Learning:
+    """A run: which examples, what they lose, and how far it is."""
+
+    def __init__(self, learner: RelationalBoost, view: Relational, examples: Examples) -> None:
+        self.learner, self.view, self.examples = learner, view, examples
+        self.rows = np.flatnonzero(examples.known)
+        if not len(self.rows):
+            raise InputError(f"{learner.target}: no example has a label to learn from")
+        self.loss = _loss(examples)
+        label = examples.label
+        self.center, self.scale = 0.0, 1.0
+        if self.loss.kind == "squares":
+            self.scale = float(np.std(label[self.rows])) or 1.0
+        self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
+        self.settings = self._settings()
+        self.best: tuple[Node, ...] = ()
+        self.notes = BoostNotes()
+
+    def _settings(self) -> StepSettings:
+        """Return the settings of steps, those not given by the number of examples."""
+        learner = self.learner
+        number = float(len(self.rows))
+        if self.loss.kind == "logistic":
+            true = float(self.label[self.rows].sum())
+            number = min(number, 6 * true, 6 * (number - true))
+        leaves = next(
+            leaves
+            for most, leaves in ((300, 4), (1500, 6), (10_000, 8), (50_000, 16), (1e99, 31))
+            if number <= most
+        )
+        least = int(min(max(number / 200, 3), 20))
+        size = GrowSettings(
+            learner.max_leaves or leaves, learner.min_examples or least, learner.ridge
+        )
+        return StepSettings(learner.rate, learner.share, size, learner.seed)
+
+    def open(self) -> Table:
+        learner, examples = self.learner, self.examples
+        start = self.loss.start(self.label[self.rows], examples.weight[self.rows])
+        scores = np.repeat(start[None], len(self.label), axis=0)
+        weight = np.where(examples.known, examples.weight, 0.0)
+        gradients, curvatures = self.loss.slopes(scores, self.label, weight)
+        timed = examples.base.times is not None
+        search = Search(
+            Evaluator(self.view, timed, learner.until),
+            examples.base,
+            gradients,
+            curvatures,
+            OpenSettings(
+                learner.max_links,
+                learner.max_candidates,
+                learner.max_features,
+                self.settings.size.min_examples,
+                learner.seed,
+            ),
+        )
+        table = search.table()
+        self.notes = replace(self.notes, features=len(table.opened) + len(table.columns))
+        return table
+
+    def choose(
+        self, table: Table, course: Course, journal: Journal
+    ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
+        """Find the number of steps that is best on held-out examples."""
+        folds = held_out(self.examples, self.rows, self.learner.seed)
+        runs = [self._boosting(table, np.setdiff1d(self.rows, fold)) for fold in folds]
+        curve = [_mean_deviance(runs, folds)]
+        for number in range(self.learner.steps):
+            if number - int(np.argmin(curve)) >= self.learner.patience:
+                break
+            course.check()
+            _stepped(runs, journal, f"fold step {number + 1}")
+            curve.append(_mean_deviance(runs, folds))
+            steps = int(np.argmin(curve))
+            self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
+            self.best = tuple(runs[0].trees[:steps])
+            yield self.fitted(self.best, runs[0].start)
+            course.tell("finding the number of trees", number + 1, self.learner.steps)
+
+    def refit(
+        self, table: Table, course: Course, journal: Journal
+    ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
+        """Learn from all examples."""
+        run = self._boosting(table, self.rows)
+        for number in range(self.notes.steps):
+            course.check()
+            _stepped([run], journal, f"step {number + 1}")
+            course.tell("boosting", number + 1, self.notes.steps)
+        yield self.fitted(tuple(run.trees), run.start)
+
+    def _boosting(self, table: Table, rows: Ints) -> Boosting:
+        return Boosting(table, self.loss, self.label, self.examples.weight, rows, self.settings)
+
+    def fitted(
+        self, trees: tuple[Node, ...], start: Floats | None = None
+    ) -> Fitted[RelationalModel, BoostNotes]:
+        """Return a model of some trees."""
+        if start is None:
+            start = self.loss.start(self.label[self.rows], self.examples.weight[self.rows])
+        model = RelationalModel(
+            self.learner.target,
+            self.loss.kind,
+            tuple(self.examples.classes),
+            tuple((self.scale * start).tolist()),
+            tuple(_scaled(tree, self.scale) for tree in trees),
+            self.examples.base.times is not None,
+            self.learner.until,
+        )
+        return Fitted(model, self.notes)
+
+
+def _loss(examples: Examples) -> Loss:
+    if not examples.classes:
+        return Loss("squares", 1)
+    if len(examples.classes) == 2:
+        return Loss("logistic", 1)
+    return Loss("classes", len(examples.classes))
+
+
+def _scaled(node: Node, by: float) -> Node:
+    if by == 1.0:
+        return node
+    values = tuple(by * value for value in node.values)
+    if node.yes is None or node.no is None:
+        return replace(node, values=values)
+    return replace(node, values=values, yes=_scaled(node.yes, by), no=_scaled(node.no, by))
+
+
+def _mean_deviance(runs: list[Boosting], folds: list[Ints]) -> float:
+    sizes = [float(run.weight[fold].sum()) for run, fold in zip(runs, folds, strict=True)]
+    found = [run.deviance(fold) for run, fold in zip(runs, folds, strict=True)]
+    return float(np.average(found, weights=sizes))
+
+
+def _stepped(runs: list[Boosting], journal: Journal, key: str) -> None:
+    """Make a step of each run, or take those that the journal has."""
+    if key in journal:
+        file = decode(journal.get(key), TreesFile)
+        trees = trees_from_file(file, runs[0].loss.outputs)
+        for run, tree in zip(runs, trees, strict=True):
+            run.add(tree)
+    else:
+        journal.record(key, trees_to_plain([run.step() for run in runs]))

@@ -1,0 +1,83 @@
+"""What boosting lowers: deviances with their first and second derivatives in the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import expit, log_softmax, logsumexp, softmax
+
+from mlnlearn.counting.aggregates import Floats
+
+Kind = Literal["logistic", "classes", "squares"]
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A deviance of labels under scores, weighted by examples.
+
+    Attributes
+    ----------
+    kind
+        ``"logistic"``: one score, the log-odds of label 1; ``"classes"``: a score a class;
+        ``"squares"``: half the squared error.
+    outputs
+        Number of scores.
+    """
+
+    kind: Kind
+    outputs: int
+
+    def start(self, label: Floats, weight: Floats) -> Floats:
+        """Return the best scores that are the same for all examples."""
+        total = weight.sum()
+        if self.kind == "squares":
+            return np.array([float((weight * label).sum() / total)])
+        counts = np.bincount(label.astype(np.int64), weight, max(self.outputs, 2))
+        shares = (counts + 0.5) / (total + 0.5 * len(counts))
+        if self.kind == "logistic":
+            return np.array([float(np.log(shares[1] / shares[0]))])
+        return np.asarray(np.log(shares))
+
+    def slopes(self, scores: Floats, label: Floats, weight: Floats) -> tuple[Floats, Floats]:
+        """Return minus the first derivative, and the second, each (examples, outputs)."""
+        if self.kind == "squares":
+            return weight[:, None] * (label[:, None] - scores), np.repeat(
+                weight[:, None], self.outputs, 1
+            )
+        if self.kind == "logistic":
+            chance = expit(scores)
+            truth = label[:, None]
+        else:
+            chance = softmax(scores, axis=1)
+            truth = np.zeros(scores.shape)
+            truth[np.arange(len(label)), label.astype(np.int64)] = 1.0
+        spread = np.maximum(chance * (1 - chance), 1e-9)
+        return weight[:, None] * (truth - chance), weight[:, None] * spread
+
+    def deviance(self, scores: Floats, label: Floats, weight: Floats) -> float:
+        """Return the mean deviance."""
+        if self.kind == "squares":
+            each = 0.5 * (label - scores[:, 0]) ** 2
+        elif self.kind == "logistic":
+            signed = np.where(label > 0, scores[:, 0], -scores[:, 0])
+            each = np.logaddexp(0.0, -signed)
+        else:
+            rows = np.arange(len(label))
+            each = logsumexp(scores, axis=1) - scores[rows, label.astype(np.int64)]
+        return float((weight * each).sum() / weight.sum())
+
+
+def probabilities(kind: Kind, scores: Floats) -> Floats:
+    """Return the probabilities of classes, shape (examples, classes).
+
+    Examples
+    --------
+    >>> probabilities("logistic", np.array([[0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    if kind == "logistic":
+        true = expit(scores[:, 0])
+        return np.stack([expit(-scores[:, 0]), true], axis=1)
+    return np.asarray(np.exp(log_softmax(scores, axis=1)))

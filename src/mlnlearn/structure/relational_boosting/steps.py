@@ -1,0 +1,147 @@
+"""Boosting steps over a table of features: grow a tree, add it to the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.trees import Node, Test
+from mlnlearn.structure.relational_boosting.grow import Grown, GrowSettings, grow
+from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.table import Table
+
+_SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """How a step is made.
+
+    Attributes
+    ----------
+    rate
+        How far a step goes.
+    share
+        Share of the features that a tree may use.
+    size
+        How trees are grown.
+    seed
+        Of the choice of features.
+    """
+
+    rate: float
+    share: float
+    size: GrowSettings
+    seed: int
+
+
+@dataclass(eq=False)
+class Boosting:
+    """A run over some of the examples, under way.
+
+    Attributes
+    ----------
+    scores
+        Of all examples, those that do not take part among them.
+    trees
+        So far.
+    """
+
+    table: Table
+    loss: Loss
+    label: Floats
+    weight: Floats
+    rows: Ints
+    settings: StepSettings
+
+    def __post_init__(self) -> None:
+        self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
+        self.scores = np.repeat(self.start[None], len(self.label), axis=0)
+        self.trees: list[Node] = []
+
+    def step(self) -> Node:
+        """Grow a tree and add it."""
+        gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
+        number = len(self.trees)
+        seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
+        root = grow(
+            self.table.binned, self.rows, seen, curved, self._chosen(number), self.settings.size
+        )
+        tree = self._finished(root, gradients, curvatures)
+        self.add(tree)
+        return tree
+
+    def add(self, tree: Node) -> None:
+        """Add a tree to the scores of all examples."""
+        waiting = [(tree, np.arange(len(self.label)))]
+        while waiting:
+            node, rows = waiting.pop()
+            if node.test is None or node.yes is None or node.no is None:
+                self.scores[rows] += node.values
+                continue
+            passing = self._passes(node.test, rows)
+            waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
+        self.trees.append(tree)
+
+    def deviance(self, rows: Ints) -> float:
+        """Return the mean deviance of some examples."""
+        return self.loss.deviance(self.scores[rows], self.label[rows], self.weight[rows])
+
+    def _chosen(self, number: int) -> NDArray[np.bool_]:
+        total = self.table.binned.dense + len(self.table.columns)
+        rng = np.random.default_rng([self.settings.seed, number])
+        use = rng.random(total) < self.settings.share
+        return use if use.any() else np.ones(total, np.bool_)
+
+    def _finished(self, node: Grown, gradients: Floats, curvatures: Floats) -> Node:
+        """Return a grown tree with tests in words and the values of all outputs."""
+        ridge = self.settings.size.ridge
+        total = gradients[node.rows].sum(axis=0)
+        values = self.settings.rate * total / (curvatures[node.rows].sum(axis=0) + ridge)
+        if node.cut is None or node.yes is None or node.no is None:
+            return Node(tuple(values.tolist()))
+        test = self._test(node.cut.feature, node.cut.passing)
+        below = [self._finished(part, gradients, curvatures) for part in (node.yes, node.no)]
+        return Node(tuple(values.tolist()), test, *below)
+
+    def _test(self, feature: int, passing: NDArray[np.bool_]) -> Test:
+        table = self.table
+        if feature >= table.binned.dense:
+            return Test(table.columns[feature - table.binned.dense], 0.5)
+        opened = table.opened[feature]
+        missing = bool(passing[255])
+        if opened.binning.names is not None:
+            names = tuple(name for at, name in enumerate(opened.binning.names) if passing[at])
+            return Test(opened.feature, None, names, missing)
+        first = int(np.flatnonzero(passing[:254])[0]) if passing[:254].any() else 254
+        edge = float(opened.binning.edges[first - 1])
+        return Test(opened.feature, edge, (), missing)
+
+    def _passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
+        table = self.table
+        place = table.place(test.feature)
+        if place >= table.binned.dense:
+            return table.has(place - table.binned.dense, rows)
+        opened = table.opened[place]
+        passing = np.zeros(256, np.bool_)
+        if opened.binning.names is not None:
+            for at, name in enumerate(opened.binning.names):
+                passing[at] = name in test.names
+        elif test.threshold is not None:
+            passing[:254] = np.arange(254) > np.searchsorted(opened.binning.edges, test.threshold)
+        passing[255] = test.missing
+        found: NDArray[np.bool_] = passing[table.binned.bins[place][rows]]
+        return found
+
+
+def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Return gradients of many classes as a few random mixtures, which trees are grown by."""
+    outputs = gradients.shape[1]
+    if outputs <= _SKETCH:
+        return gradients, curvatures
+    mix = np.random.default_rng([seed, 1]).standard_normal((outputs, _SKETCH)) / np.sqrt(_SKETCH)
+    spread = curvatures.sum(axis=1, keepdims=True) / outputs
+    return gradients @ mix, np.repeat(spread, _SKETCH, axis=1)

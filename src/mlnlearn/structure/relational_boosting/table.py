@@ -1,0 +1,264 @@
+"""The features that a run has opened, in bins, and the search for which to open.
+
+Paths are opened link by link. All features at the ends of short paths are scored by how much their
+bins tell of the gradients; a longer path is tried where the path that it goes on from told most.
+The number of features looked at, and of those kept, is bounded whatever the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.counting.relational import NAME, Column, Nominal, Number, RowSet
+from mlnlearn.data.identity import digest
+from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
+from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
+from mlnlearn.structure.relational_boosting.candidates import Path, extended, features_at
+from mlnlearn.structure.relational_boosting.grow import Binned, has_column
+
+_SAMPLE = 20_000
+_SCREEN_BINS = 16
+_PATHS = 300  # most paths opened of each length
+_PAIRS = 5_000_000
+
+
+@dataclass(frozen=True)
+class OpenSettings:
+    """How much is opened.
+
+    Attributes
+    ----------
+    max_links
+        Most links of a path.
+    max_candidates
+        Most features looked at.
+    max_features
+        Most features kept; and as many times ten sparse columns.
+    min_examples
+        Fewest examples that a name must have.
+    seed
+        Of samples.
+    """
+
+    max_links: int
+    max_candidates: int
+    max_features: int
+    min_examples: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A feature with its bins and its score."""
+
+    feature: AnyFeature
+    binning: Binning
+    score: float
+
+
+@dataclass(eq=False)
+class Table:
+    """Features in bins: what trees are grown on.
+
+    Attributes
+    ----------
+    opened
+        The features in bins.
+    columns
+        The features of sparse columns.
+    binned
+        Their values for all examples.
+    """
+
+    opened: list[Opened]
+    columns: list[Feature]
+    binned: Binned
+
+    def __post_init__(self) -> None:
+        features: list[AnyFeature] = [one.feature for one in self.opened]
+        self._places = {feature: at for at, feature in enumerate([*features, *self.columns])}
+
+    def place(self, feature: AnyFeature) -> int:
+        """Return the number of a feature; sparse columns come after those in bins."""
+        return self._places[feature]
+
+    def has(self, column: int, rows: Ints) -> NDArray[np.bool_]:
+        """Return which examples have a sparse column."""
+        found: NDArray[np.bool_] = has_column(self.binned.indptr, self.binned.indices, column, rows)
+        return found
+
+
+def take(base: RowSet, rows: NDArray[np.integer]) -> RowSet:
+    """Return some rows of a row set."""
+    columns: dict[str, Column] = {}
+    for name, column in base.columns.items():
+        if isinstance(column, Number):
+            columns[name] = replace(column, values=column.values[rows])
+        else:
+            columns[name] = replace(column, codes=column.codes[rows])
+    times = None if base.times is None else base.times[rows]
+    return replace(base, rows=len(rows), columns=columns, times=times, part=base.part[rows])
+
+
+@dataclass(eq=False)
+class Search:
+    """Opens features for the examples of a base."""
+
+    evaluator: Evaluator
+    base: RowSet
+    gradients: Floats
+    curvatures: Floats
+    settings: OpenSettings
+    _seen: set[str] = field(default_factory=set)
+    _looked: int = 0
+
+    def table(self, more: list[AnyFeature] | None = None) -> Table:
+        """Return the best features within the budget."""
+        sampled = self._sampled()
+        opened, paths = self._screened(sampled)
+        opened.sort(key=lambda one: -one.score)
+        kept = [one for one in opened[: self.settings.max_features] if np.isfinite(one.score)]
+        rows = []
+        for number, one in enumerate(kept):
+            check_time()
+            values = self.evaluator.any_values(one.feature, self.base)
+            own = binning(values, self.settings.min_examples)
+            kept[number] = replace(one, binning=own)
+            rows.append(own.bins(values))
+        bins = np.array(rows, np.uint8).reshape(len(rows), self.base.rows)
+        kinds = np.array([one.binning.names is not None for one in kept], np.int8)
+        sizes = np.array([one.binning.size for one in kept], np.int64)
+        columns, matrix, doubts = self._sets(paths)
+        binned = Binned(bins, kinds, sizes, matrix.indptr.astype(np.int64), matrix.indices, doubts)
+        return Table(kept, columns, binned)
+
+    def _sampled(self) -> Ints:
+        rows = self.base.rows
+        if rows <= _SAMPLE:
+            return np.arange(rows)
+        rng = np.random.default_rng(self.settings.seed)
+        return np.sort(rng.choice(rows, _SAMPLE, replace=False))
+
+    def _screened(self, sampled: Ints) -> tuple[list[Opened], list[Path]]:
+        """Score features path by path, longer paths where shorter ones told most."""
+        base = self.base if len(sampled) == self.base.rows else take(self.base, sampled)
+        view = self.evaluator.data
+        opened = self._scored(None, base, sampled)
+        found, level = [], [None]
+        for _ in range(self.settings.max_links):
+            fresh = [path for before in level for path in extended(view, base, before)]
+            scores = []
+            for path in fresh[:_PATHS]:
+                if self._looked >= self.settings.max_candidates:
+                    break
+                here = self._scored(path, base, sampled)
+                opened += here
+                scores.append(max((one.score for one in here), default=0.0))
+            found += fresh[: len(scores)]
+            order = np.argsort(-np.array(scores), kind="stable")
+            level = [fresh[place] for place in order]
+        return opened, found
+
+    def _scored(self, path: Path | None, base: RowSet, sampled: Ints) -> list[Opened]:
+        """Score the features at the end of a path; those seen before by another path are left."""
+        found = []
+        for feature in features_at(path, self.evaluator, base):
+            check_time()
+            self._looked += 1
+            if self._looked > self.settings.max_candidates:
+                break
+            values = self.evaluator.values(feature, base)
+            key = digest([values.values.tobytes(), str(values.names is not None)])
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            coarse = binning(values, self.settings.min_examples, _SCREEN_BINS)
+            if coarse.size + bool(np.isnan(values.values).any()) < 2:
+                continue
+            score = screening_score(
+                coarse.bins(values), self.gradients[sampled], self.curvatures[sampled], 1.0
+            )
+            found.append(Opened(feature, coarse, score))
+        return found
+
+    def _sets(self, paths: list[Path]) -> tuple[list[Feature], csr_array, Floats]:
+        """Return sparse columns: whether an example has a row with a name at the end of a path."""
+        parts, features, scores, doubts = [], [], [], []
+        for path, name, column in self._set_columns(paths):
+            check_time()
+            matrix, codes = self._has(path, column, name == NAME)
+            if matrix is None or not len(codes):
+                continue
+            score = self._column_scores(matrix)
+            best = np.sort(np.argsort(-score, kind="stable")[: 5 * self.settings.max_features])
+            best = best[score[best] > 2.0]
+            if not len(best):
+                continue
+            steps = tuple(
+                replace(step, aggregate="exists") if isinstance(step, Backward) else step
+                for step in path.steps
+            )
+            parts.append(matrix[:, best])
+            features += [Feature(steps, name, column.names[codes[at]]) for at in best]
+            scores.append(score[best])
+            doubts.append(np.full(len(best), np.log(len(codes))))
+        if not parts:
+            return [], csr_array((self.base.rows, 0)), np.empty(0)
+        score = np.concatenate(scores)
+        best = np.sort(np.argsort(-score, kind="stable")[: 10 * self.settings.max_features])
+        matrix = csr_array(hstack(parts, format="csr")[:, best])
+        matrix.sort_indices()
+        return [features[at] for at in best], matrix, np.concatenate(doubts)[best]
+
+    def _set_columns(self, paths: list[Path]) -> Iterator[tuple[Path, str, Nominal]]:
+        view = self.evaluator.data
+        for path in paths:
+            for name, column in view[path.end].columns.items():
+                if isinstance(column, Nominal) and (
+                    (path.backward and len(column.names) > 1) or len(column.names) > 254
+                ):
+                    yield path, name, column
+
+    def _has(self, path: Path, column: Nominal, named: bool) -> tuple[csr_array | None, Ints]:
+        """Return which names (by code) examples have, those that enough of them have."""
+        nothing = np.empty(0, np.int64)
+        reached = self.evaluator.pairs(path.steps, self.base, _PAIRS)
+        if reached is None:
+            return None, nothing
+        question, rows = reached
+        codes = column.codes[rows].astype(np.int64)
+        key = np.unique((question * (len(column.names) + 1) + codes)[codes >= 0])
+        question, codes = np.divmod(key, len(column.names) + 1)
+        counts = np.bincount(codes, minlength=len(column.names))
+        least = self.settings.min_examples
+        wanted = (counts >= least) & (counts <= self.base.rows - least)
+        part = self.base.part[question]
+        if named and len(part) and self.base.part.max() > 0:
+            # a name of one database says nothing of another
+            first = np.full(len(column.names), np.iinfo(np.int32).max)
+            last = np.full(len(column.names), -1)
+            np.minimum.at(first, codes, part)
+            np.maximum.at(last, codes, part)
+            wanted &= first < last
+        places = np.cumsum(wanted) - 1
+        kept = wanted[codes]
+        shape = (self.base.rows, int(wanted.sum()))
+        entries = (np.ones(int(kept.sum()), np.int8), (question[kept], places[codes[kept]]))
+        return csr_array(entries, shape=shape), np.flatnonzero(wanted)
+
+    def _column_scores(self, matrix: csr_array) -> Floats:
+        """Score all columns of a sparse matrix at once."""
+        sums = np.asarray(matrix.T @ self.gradients)
+        weights = np.asarray(matrix.T @ self.curvatures)
+        whole, curved = self.gradients.sum(axis=0), self.curvatures.sum(axis=0)
+        gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
+        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
+        return total

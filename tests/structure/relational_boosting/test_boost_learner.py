@@ -1,0 +1,154 @@
+"""Boosted features: what is planted is found, and the trees say what the learner computed."""
+
+import numpy as np
+import pytest
+
+from mlnlearn.counting.examples import Examples
+from mlnlearn.counting.relational import (
+    FLAGS,
+    Link,
+    Nominal,
+    Number,
+    Place,
+    Relational,
+    RowSet,
+)
+from mlnlearn.model.relational.trees import features_of
+from mlnlearn.run import drive
+from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost
+from mlnlearn.structure.relational_boosting.losses import Loss
+
+
+def shop(seed, customers=400):
+    """Customers buy; who spent much of late, or ever bought tea, comes back."""
+    rng = np.random.default_rng(seed)
+    buys = 6 * customers
+    who = rng.integers(0, customers, buys).astype(np.int32)
+    spent = rng.exponential(10.0, buys)
+    goods = tuple(f"G{i}" for i in range(40))
+    what = rng.integers(0, 40, buys).astype(np.int32)
+    times = rng.uniform(0, 100, buys)
+    none = np.zeros(customers, np.int32)
+    columns = {
+        "customer": Link(who, "customer"),
+        "spent": Number(spent),
+        "good": Nominal(what, goods),
+    }
+    view = Relational(
+        {
+            "customer": RowSet("customer", customers, {}, None, none),
+            "buy": RowSet("buy", buys, columns, times, np.zeros(buys, np.int32)),
+        },
+        {},
+        {},
+    )
+    moments = np.full(customers, 80.0)
+    early = times < 80
+    latest = np.zeros(customers)
+    for row in np.argsort(times):
+        if early[row]:
+            latest[who[row]] = spent[row]
+    tea = np.zeros(customers, bool)
+    tea[who[early & (what == 7)]] = True
+    base = RowSet(
+        "task",
+        customers,
+        {"who": Link(np.arange(customers, dtype=np.int32), "customer")},
+        moments,
+        none,
+    )
+    return view, base, latest, tea, rng
+
+
+def learned(view, examples, **settings):
+    learner = RelationalBoost(target="y", **settings)
+    return drive(None, lambda course: learner.learn_examples(view, examples, course))
+
+
+def test_a_planted_latest_value_is_found_and_later_rows_are_not_seen():
+    view, base, latest, _, rng = shop(1)
+    label = 3 * (latest > 12) + 0.3 * rng.standard_normal(base.rows)
+    fitted = learned(view, Examples(base, label, (), np.ones(base.rows), Place("task", "y")))
+    said = [str(feature) for feature in features_of(fitted.model.trees[:3])]
+    assert "latest spent of buys by customer of its who" in said
+    error = label - fitted.model.scores(view, base)[:, 0]
+    assert np.mean(error**2) < 0.15 * np.var(label)
+    # what comes after the moment of the examples changes nothing
+    buy = view["buy"]
+    late = buy.times >= 80
+    changed = Number(np.where(late, 1e6, buy.columns["spent"].values))
+    other = view.with_row_set(
+        RowSet("buy", buy.rows, {**buy.columns, "spent": changed}, buy.times, buy.part)
+    )
+    assert np.array_equal(fitted.model.scores(view, base), fitted.model.scores(other, base))
+
+
+def test_a_planted_constant_is_found_among_many():
+    view, base, _, tea, rng = shop(2, 1000)
+    label = (rng.random(base.rows) < np.where(tea, 0.8, 0.2)).astype(float)
+    weight = np.ones(base.rows)
+    fitted = learned(view, Examples(base, label, FLAGS, weight, Place("task", "y")))
+    said = [str(feature) for feature in features_of(fitted.model.trees)]
+    assert "any buys by customer with good = G7 of its who" in said
+    curve = fitted.notes.curve
+    assert min(curve) < 0.95 * curve[0]
+    assert fitted.notes.steps == int(np.argmin(curve)) == len(fitted.model.trees)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "classes", "squares"])
+def test_slopes_are_the_derivatives_of_the_deviance(kind):
+    rng = np.random.default_rng(0)
+    outputs = 3 if kind == "classes" else 1
+    loss = Loss(kind, outputs)
+    scores, weight = rng.standard_normal((5, outputs)), rng.uniform(0.5, 2, 5)
+    label = rng.integers(0, max(outputs, 2), 5).astype(float)
+    slopes, _ = loss.slopes(scores, label, weight)
+    for row in range(5):
+        for output in range(outputs):
+            moved = [scores.copy(), scores.copy()]
+            moved[0][row, output] += 1e-6
+            moved[1][row, output] -= 1e-6
+            up, down = (loss.deviance(at, label, weight) for at in moved)
+            assert -(up - down) / 2e-6 * weight.sum() == pytest.approx(
+                slopes[row, output], abs=1e-5
+            )
+
+
+def brute_force(bins, kinds, rows, gradients, curvatures, least, ridge):
+    """The best gain of any threshold, with the unknown on either side."""
+    best = 0.0
+
+    def value(mask):
+        total, curved = gradients[rows][mask].sum(axis=0), curvatures[rows][mask].sum(axis=0)
+        return float((total**2 / (curved + ridge)).sum())
+
+    for feature in range(len(bins)):
+        column = bins[feature][rows]
+        for edge in range(-1, 20):
+            for missing in (False, True):
+                passing = np.where(column == 255, missing, column > edge)
+                if min(passing.sum(), (~passing).sum()) >= least and edge >= 0:
+                    gain = value(passing) + value(~passing) - value(np.ones(len(rows), bool))
+                    best = max(best, gain)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_split_is_that_of_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    number, outputs = 60, int(rng.integers(1, 4))
+    bins = rng.integers(0, 6, (4, number)).astype(np.uint8)
+    bins[rng.random(bins.shape) < 0.1] = 255
+    gradients = rng.standard_normal((number, outputs))
+    curvatures = rng.uniform(0.1, 1, (number, outputs))
+    empty = np.zeros(number + 1, np.int64)
+    binned = Binned(
+        bins, np.zeros(4, np.int8), np.full(4, 6), empty, np.empty(0, np.int32), np.empty(0)
+    )
+    rows = np.sort(rng.choice(number, 50, replace=False))
+    settings = GrowSettings(2, 5, 1.0)
+    root = grow(binned, rows, gradients, curvatures, np.ones(4, bool), settings)
+    expected = brute_force(bins, None, rows, gradients, curvatures, 5, 1.0)
+    assert root.cut.gain == pytest.approx(expected)
+    assert len(root.yes.rows) + len(root.no.rows) == 50
