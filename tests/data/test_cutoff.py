@@ -161,5 +161,6 @@ def test_links_of_links_go_too():
 def test_without_a_cut_off_nothing_changes():
     database, mapping = load()
     assert database.size("person") == 4
-    assert "time" not in str(mapping)
+    assert "until" not in str(mapping)
+    assert not mapping["person"].time
     assert build_database([], None).database.schema.predicates == ()

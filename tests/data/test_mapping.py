@@ -9,7 +9,7 @@ from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.discretize import band_names, find_cuts
 from mlnlearn.data.load.tables import ForeignKey, Table
-from mlnlearn.errors import DataWarning, InputError, InputErrors
+from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
 
 
 def table(name, primary, foreign=None, **columns):
@@ -149,8 +149,8 @@ def test_null_policy_of_values_links_and_flags():
         "sex(person,sex_value)",
         "tall(person)",
     ]
-    assert not database.schema.functional
-    assert unknown(database, "boss") == [("b", "a"), ("b", "b")]
+    assert database.schema.functional == {"sex": (1,)}
+    assert not unknown(database, "boss")
     assert unknown(database, "sex") == [("b", "f")]
     assert unknown(database, "tall") == [("b",)]
     absent = {name: {"null": "absent"} for name in ("boss", "sex", "tall")}
@@ -183,7 +183,7 @@ def test_the_printed_mapping_says_where_a_flag_is_possible_and_cells_are_empty()
     _, mapping = build_database([person])
     assert str(mapping).splitlines()[-1] == (
         'columns.tall = { as = "value", predicate = "tall", type = "tall_value", '
-        'functional = false }  # 1 empty cell; or as = "flag"'
+        'functional = true }  # 1 empty cell; or as = "flag"'
     )
 
 
@@ -281,20 +281,36 @@ def test_bands_hold_what_their_names_say():
     assert find_cuts(np.array([1.0, 1.0, 1.0, 9.0]), 2, "quantile") == ()
 
 
-def test_many_numbers_are_warned_about():
-    person = table("person", "id", id=list(range(30)), size=list(range(30)))
-    with pytest.warns(DataWarning, match="column 'size' has 30 different numbers"):
-        build_database([person])
+def test_many_numbers_are_numbers_and_many_days_are_moments():
+    days = [f"2020-01-{day:02d}" for day in range(1, 31)]
+    person = table("person", "id", id=list(range(30)), size=[*range(29), 2.5], born=days)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        build_database([person], "person.columns.size = { bins = 3 }")
+        database, mapping = build_database([person])
+    assert [column.role for column in mapping["person"].columns] == ["key", "number", "time"]
+    sizes, born = database.domains["size_value"], database.domains["born_value"]
+    assert sizes.numbers.tolist() == [0, 1, 2, 2.5, *range(3, 29)]
+    assert [float(name) for name in sizes.names] == sizes.numbers.tolist()
+    assert born.time
+    assert np.diff(born.numbers).tolist() == [86_400.0] * 29
+    again, _ = build_database([person], mapping)
+    assert again.domains == database.domains
+    database, mapping = build_database([person], "person.columns.size = { bins = 3 }")
+    assert database.domains["size_value"].numbers is None
+    assert mapping["person"]["size"].role == "value"
 
 
-def test_too_many_unknown_atoms_are_refused():
+def test_empty_cells_are_counted_not_listed():
     ids = [f"p{i}" for i in range(5000)]
     person = table("person", "id", {"boss": "person"}, id=ids, boss=[None] * 5000)
-    with pytest.raises(InputErrors, match="5000 empty cells times 5000 constants of 'person'"):
-        build_database([person])
+    unknown_bosses = 'person.columns.boss = { null = "unknown" }'
+    database, _ = build_database([person], unknown_bosses)
+    assert database.incomplete == ("boss",)
+    assert database.empty_cells("boss").shape == (1, 5000)
+    with pytest.raises(MemoryLimitError, match="5,000 empty cells times 5,000 constants of 'pers"):
+        database.unknown_facts("boss")
+    # an empty foreign key means that there is none, unless the mapping says otherwise
+    assert not build_database([person]).database.has_unknown
 
 
 BAD_MAPPINGS = {
@@ -311,10 +327,10 @@ BAD_MAPPINGS = {
     ),
     'person.type = "a b"': ("[person] type: expected a name of letters, digits and _, found 'a b'"),
     "person.columns.age.cuts = [2, 1]": (
-        "[person] columns.age.cuts: expected rising numbers, found [2, 1]"
+        "[person] columns.age.cuts: expected rising numbers, or days, found [2, 1]"
     ),
     'person.columns.age.cuts = "2"': (
-        "[person] columns.age.cuts: expected rising numbers, found '2'"
+        "[person] columns.age.cuts: expected rising numbers, or days, found '2'"
     ),
     "person.columns.age.bins = 1": (
         "[person] columns.age.bins: expected a number of at least 2, found 1"
@@ -332,7 +348,7 @@ BAD_MAPPINGS = {
     "person.columns.age.true = 1": "[person] columns.age.true: expected a text, found 1",
     'person.columns.age.true = "old"': '[person] columns.age.true: needs as = "flag"',
     'person.columns.age = { as = "flag", true = "old", bins = 2 }': (
-        '[person] columns.age: cuts and bins need as = "value"'
+        '[person] columns.age: cuts and bins need as = "value", "number" or "time"'
     ),
     'person.columns.age.type = "person"': (
         "[person] columns.age.type: 'person' is the type of a table; "
@@ -348,9 +364,9 @@ BAD_MAPPINGS = {
         "table likes: an entity table needs one key column that refers to nothing\n"
         '  hint: set as = "key" for the column that names the rows'
     ),
-    "person.columns.age.bins = 2": "table person:1: column 'age': expected a number to cut, "
-    "found 'old'\ntable person:2: column 'age': expected a number to cut, found 'young'\n"
-    "table person:3: column 'age': expected a number to cut, found 'old'",
+    "person.columns.age.bins = 2": "table person:1: column 'age': expected a number, "
+    "found 'old'\ntable person:2: column 'age': expected a number, found 'young'\n"
+    "table person:3: column 'age': expected a number, found 'old'",
 }
 
 

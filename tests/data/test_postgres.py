@@ -101,7 +101,7 @@ def test_keys_nulls_and_truth_values(database):
     for source in (url, connection):
         loaded, mapping = from_sql(source)
         assert str(loaded.schema).splitlines() == [
-            "rank(person,rank_value)",
+            "rank(person,rank_value!)",
             "venue(paper,venue_value!)",
             "good(paper,good_value!)",
             "wrote(person,paper)",

@@ -19,7 +19,7 @@ INSERT INTO paper VALUES (1, 'A', true), (9, 'B', false);
 INSERT INTO wrote VALUES (1, 9), (2, 9);
 """
 SCHEMA = [
-    "rank(person,rank_value)",
+    "rank(person,rank_value!)",
     "venue(paper,venue_value!)",
     "good(paper,good_value!)",
     "wrote(person,paper)",

@@ -48,8 +48,8 @@ def facts(database, name):
 def test_a_folder_with_definitions(tmp_path):
     database, _ = load(write(tmp_path, GOOD))
     assert str(database.schema).splitlines() == [
-        "age(person,age_value)",
-        "size(person,size_value)",
+        "age(person,age_value!)",
+        "size(person,size_value!)",
         "tall(person,tall_value!)",
         "likes(person,person)",
         "how(person,person,how_value)",

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.sampling import MOST_KEYS, keys_of, unpack
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
 from mlnlearn.logic.atoms import Constant
 from mlnlearn.logic.schema import Schema
 
 Columns = NDArray[np.int32]
 Facts = Mapping[str, Columns]
+
+MOST_UNKNOWN = 20_000_000
+"""More unknown atoms than this for one predicate's empty cells are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,10 @@ class Database:
         Predicates for which an atom that is not listed is unknown rather than false.
     name
         Where the data came from, for messages.
+    cells
+        Per predicate, the empty cells of tables: an array of shape ``(arity - 1, cells)`` of those
+        that the last argument is not known of. Every atom of such a cell is unknown, unless it is
+        listed as true or false; none is listed here, since they are as many as there are values.
 
     Examples
     --------
@@ -54,6 +62,7 @@ class Database:
     unknown: Facts = field(default_factory=dict)
     open: frozenset[str] = frozenset()
     name: str = ""
+    cells: Facts = field(default_factory=dict)
 
     @classmethod
     def from_facts(
@@ -89,6 +98,7 @@ class Database:
         *,
         open: frozenset[str] = frozenset(),
         name: str = "",
+        cells: Mapping[str, NDArray[np.integer]] | None = None,
     ) -> Database:
         """Build a database from ``(arity, facts)`` code arrays, in any order, repeats allowed.
 
@@ -99,13 +109,17 @@ class Database:
         complete = {kind: domains.get(kind, Vocabulary(())) for kind in schema.types}
         sizes = {kind: len(vocabulary) for kind, vocabulary in complete.items()}
 
-        def tidy(facts: Mapping[str, NDArray[np.integer]] | None) -> Facts:
-            return {
-                predicate: _sorted_unique(codes, [sizes[kind] for kind in schema[predicate].types])
-                for predicate, codes in (facts or {}).items()
-            }
+        def tidy(facts: Mapping[str, NDArray[np.integer]] | None, missing: int = 0) -> Facts:
+            """Sort the facts; of each, the given number of last arguments is missing."""
+            found = {}
+            for predicate, codes in (facts or {}).items():
+                types = schema[predicate].types
+                radices = [sizes[kind] for kind in types[: len(types) - missing]]
+                found[predicate] = _sorted_unique(codes, radices)
+            return found
 
-        database = cls(schema, complete, tidy(true), tidy(false), tidy(unknown), open, name)
+        parts = (tidy(true), tidy(false), tidy(unknown))
+        database = cls(schema, complete, *parts, open, name, tidy(cells, missing=1))
         database._refuse_contradictions()
         return database
 
@@ -138,8 +152,48 @@ class Database:
         return self._table(self.false, name)
 
     def unknown_facts(self, name: str) -> Columns:
-        """Return the atoms of a predicate listed as unknown."""
-        return self._table(self.unknown, name)
+        """Return the atoms of a predicate listed as unknown, and those of its empty cells.
+
+        Examples
+        --------
+        >>> schema = Schema.of("town(person,place!)")
+        >>> db = Database.from_facts(schema, {"town": [("Anna", "Oslo"), ("Carl", "Bonn")]})
+        >>> db = replace(db, cells={"town": np.array([[1]], np.int32)})
+        >>> list(db.decode("town", db.unknown_facts("town")))
+        [('Carl', 'Oslo')]
+        """
+        if not self.empty_cells(name).shape[1]:
+            return self._table(self.unknown, name)
+        if name not in self._expanded:
+            self._expanded[name] = self._with_cells(name)
+        return self._expanded[name]
+
+    def empty_cells(self, name: str) -> Columns:
+        """Return the keys of a predicate's empty cells: see `cells`."""
+        arity = self.schema[name].arity
+        return self.cells.get(name, np.empty((max(arity - 1, 0), 0), np.int32))
+
+    @cached_property
+    def _expanded(self) -> dict[str, Columns]:
+        """The unknown atoms of predicates with empty cells, as far as someone asked for them."""
+        return {}
+
+    def _with_cells(self, name: str) -> Columns:
+        keys, sizes = self.empty_cells(name), [self.size(k) for k in self.schema[name].types]
+        count, values = keys.shape[1], sizes[-1]
+        if count * values > MOST_UNKNOWN:
+            raise MemoryLimitError(
+                f"{name}: {count:,} empty cells times {values:,} constants of "
+                f"{self.schema[name].types[-1]!r} are more unknown atoms than {MOST_UNKNOWN:,}",
+                hint="cut the numbers into bands (cuts or bins in the mapping), or set null = "
+                '"absent" if an empty cell means that there is none',
+            )
+        places = np.tile(np.arange(values, dtype=np.int32), count)
+        atoms = np.vstack([np.repeat(keys, values, axis=1), places])
+        listed = self._table(self.unknown, name)
+        every = _sorted_unique(np.concatenate([listed, atoms], axis=1), sizes)
+        known = np.concatenate([self.facts(name), self.false_facts(name)], axis=1)
+        return every[:, ~are_among(every, known, sizes)] if known.shape[1] else every
 
     def _table(self, tables: Facts, name: str) -> Columns:
         arity = self.schema[name].arity
@@ -177,7 +231,9 @@ class Database:
         return tuple(
             predicate.name
             for predicate in self.schema.predicates
-            if predicate.name in self.open or self.unknown_facts(predicate.name).shape[1]
+            if predicate.name in self.open
+            or self.empty_cells(predicate.name).shape[1]
+            or self._table(self.unknown, predicate.name).shape[1]
         )
 
     def rows(self, name: str) -> Iterator[tuple[str, ...]]:
@@ -205,13 +261,14 @@ class Database:
             keep(self.unknown),
             frozenset(name for name in self.open if name in schema),
             self.name,
+            keep(self.cells),
         )
 
     def extended(self, constants: Mapping[str, Iterable[str]]) -> Database:
         """Return the database with domains that hold the given constants, too.
 
-        New constants come after the others, so that all codes stay as they are; a database that
-        has them all is returned as it is.
+        New constants come after the others, so that all codes stay as they are (and those of
+        numbers are no ranks any more); a database that has them all is returned as it is.
         """
         larger = {}
         for kind, names in constants.items():
@@ -231,7 +288,7 @@ class Database:
 
     def closed(self) -> Database:
         """Return the database with every unknown atom taken as false."""
-        return replace(self, unknown={}, open=frozenset())
+        return replace(self, unknown={}, open=frozenset(), cells={})
 
     def without_facts(self, names: Iterable[str]) -> Database:
         """Return the database with all truth values of the named predicates forgotten."""
@@ -243,7 +300,11 @@ class Database:
             return {name: codes for name, codes in tables.items() if name not in drop}
 
         return replace(
-            self, true=keep(self.true), false=keep(self.false), unknown=keep(self.unknown)
+            self,
+            true=keep(self.true),
+            false=keep(self.false),
+            unknown=keep(self.unknown),
+            cells=keep(self.cells),
         )
 
     def __str__(self) -> str:
@@ -291,6 +352,15 @@ def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:
         keys = keys[np.append(True, keys[1:] != keys[:-1])]
         return unpack(keys, sizes)
     return np.ascontiguousarray(np.unique(columns, axis=1), np.int32)
+
+
+def are_among(atoms: Columns, others: Columns, sizes: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell for each atom of a predicate whether it is one of some others."""
+    if math.prod(max(size, 1) for size in sizes) < MOST_KEYS:
+        return np.isin(keys_of(atoms, sizes), keys_of(others, sizes))
+    both = np.concatenate([others, atoms], axis=1)
+    _, ids = np.unique(both, axis=1, return_inverse=True)
+    return np.isin(ids[others.shape[1] :], ids[: others.shape[1]])
 
 
 class _Coder:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.journal import Identity, Journal
 
 if TYPE_CHECKING:
@@ -53,18 +54,24 @@ def fingerprint(databases: Sequence[Database]) -> dict[str, str]:
             [str(schema), *(f"{kind} {names}" for kind, names in schema.declared.items())]
         )
         for kind in schema.types:
-            found[f"constants of {kind} in {where}"] = digest(database.domains[kind].names)
+            found[f"constants of {kind} in {where}"] = digest(_constants(database.domains[kind]))
+        listed = replace(database, cells={})
         for predicate in schema.predicates:
             name = predicate.name
-            tables = (
-                table(name)
-                for table in (database.facts, database.false_facts, database.unknown_facts)
-            )
+            tables = [listed.facts(name), listed.false_facts(name), listed.unknown_facts(name)]
+            if name in database.cells:
+                tables.append(database.cells[name])
             # the shape tells an atom without arguments from none
             parts = [part for table in tables for part in (str(table.shape), table.tobytes())]
             unlisted = "unknown" if name in database.open else "false"
             found[f"atoms of {name} in {where}"] = digest([unlisted, *parts])
     return found
+
+
+def _constants(vocabulary: Vocabulary) -> Iterator[str]:
+    yield from vocabulary.names
+    if vocabulary.numbers is not None:
+        yield "times" if vocabulary.time else "numbers"
 
 
 def settings_of(learner: DataclassInstance) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -211,9 +211,12 @@ def _warnings(databases: Sequence[Database]) -> Iterable[str]:
             yield f"{name} has no true atom{_share(empty, total)}"
         elif all(true == atoms for true, atoms in counts):
             yield f"{name} is true of everything"
-        unknown = sum(database.unknown_facts(name).shape[1] for database in databases)
-        if unknown:
-            yield f"{name} has {unknown:,} unknown atom{'s' if unknown > 1 else ''}"
+        cells = sum(database.empty_cells(name).shape[1] for database in databases)
+        listed = (replace(database, cells={}) for database in databases)
+        unknown = sum(database.unknown_facts(name).shape[1] for database in listed)
+        for count, what in ((cells, "empty cell"), (unknown, "unknown atom")):
+            if count:
+                yield f"{name} has {count:,} {what}{'s' if count > 1 else ''}"
     yield from _shared_names(databases)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database, Facts
-from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
 
 Codes = NDArray[np.int64]
@@ -102,13 +101,14 @@ def restricted_to(database: Database, keep: Mapping[str, Codes], name: str = "")
         chosen = np.unique(codes)
         moved[kind] = np.full(database.size(kind), -1, np.int32)
         moved[kind][chosen] = np.arange(len(chosen), dtype=np.int32)
-        domains[kind] = Vocabulary(database.domains[kind][code] for code in chosen.tolist())
+        domains[kind] = database.domains[kind].at(chosen)
 
     def part(tables: Facts) -> dict[str, NDArray[np.int32]]:
         found = {}
         for predicate, columns in tables.items():
             fresh = columns.copy()
-            for place, kind in enumerate(database.schema[predicate].types):
+            types = database.schema[predicate].types[: len(columns)]  # empty cells lack the value
+            for place, kind in enumerate(types):
                 if kind in moved:
                     fresh[place] = moved[kind][columns[place]]
             found[predicate] = fresh[:, (fresh >= 0).all(axis=0)]
@@ -122,6 +122,7 @@ def restricted_to(database: Database, keep: Mapping[str, Codes], name: str = "")
         part(database.unknown),
         open=database.open,
         name=name or database.name,
+        cells=part(database.cells),
     )
 
 

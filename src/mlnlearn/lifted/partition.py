@@ -135,10 +135,13 @@ def under_schema(database: Database, schema: Schema) -> Database:
     """Return a database with exactly the predicates, types and ``!`` markers of a schema."""
     tables = [
         {name: codes for name, codes in facts.items() if name in schema}
-        for facts in (database.true, database.false, database.unknown)
+        for facts in (database.true, database.false, database.unknown, database.cells)
     ]
     opened = frozenset(name for name in database.open if name in schema)
-    return Database.from_codes(schema, database.domains, *tables, open=opened, name=database.name)
+    *facts, cells = tables
+    return Database.from_codes(
+        schema, database.domains, *facts, open=opened, name=database.name, cells=cells
+    )
 
 
 def _has(domains: Domains, kind: str, name: str) -> bool:

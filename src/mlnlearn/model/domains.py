@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import DataWarning
 from mlnlearn.logic.atoms import Constant
@@ -29,7 +30,7 @@ def with_constants_of(
 
     These are the constants that a rule names; for a variable ``+x`` all of its type, in whichever
     database they are; and those that the network's schema declares for a type that the database's
-    own schema leaves open.
+    own schema leaves open. Numbers of a type that the network declares as bands are cut into them.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def with_constants_of(
     the rules name constants of type 'tool' that the database does not mention: Hammer; they \
 belong to its domain
     """
-    given = tuple(databases)
+    given = banded_like(mln.schema, databases)
     named = _named(mln, given)
     larger = tuple(database.extended(_wanted(mln, database, named)) for database in given)
     _say_growth(given, larger)

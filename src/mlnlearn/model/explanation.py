@@ -197,4 +197,5 @@ def with_unknown(database: Database, predicate: Predicate, codes: Codes) -> Data
         {**database.unknown, name: np.concatenate([rest, unknown], axis=1)},
         open=database.open,
         name=database.name,
+        cells={other: keys for other, keys in database.cells.items() if other != name},
     )

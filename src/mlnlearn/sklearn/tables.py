@@ -168,6 +168,7 @@ def training_databases(
                 evidence.unknown,
                 open=database.open | {target},
                 name=database.name,
+                cells=evidence.cells,
             )
         )
     return found

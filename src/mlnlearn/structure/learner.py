@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic
+from typing import ClassVar, Generic
 
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.run import Course, Fitted, Model, OwnNotes, Run, drive
@@ -16,6 +16,14 @@ class Learner(Settings, ABC, Generic[Model, OwnNotes]):
 
     See ``docs/extending.md`` for one of thirty lines.
     """
+
+    reads_numbers: ClassVar[bool] = False
+    """Whether it reads numbers as such; any other is given data with numbers cut into bands."""
+
+    def data_from(self, given: DataLike) -> Data:
+        """Return the data in the form in which this learner reads them."""
+        data = as_data(given)
+        return data if self.reads_numbers else data.banded()
 
     @abstractmethod
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[Model, OwnNotes]]:
@@ -45,5 +53,5 @@ class Learner(Settings, ABC, Generic[Model, OwnNotes]):
         Fitted
             The ``model``, and ``notes`` on how it went.
         """
-        given = as_data(data)
+        given = self.data_from(data)
         return drive(run, lambda course: self.learn(given, course))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -15,7 +14,13 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.columns import Codes, sorted_names
 from mlnlearn.data.load.cutoff import CutOff, cut_tables
 from mlnlearn.data.load.derive import derive_mapping, key_columns
-from mlnlearn.data.load.discretize import band_names, find_cuts
+from mlnlearn.data.load.discretize import (
+    Cut,
+    band_names,
+    cut_numbers,
+    find_cuts,
+    find_moments,
+)
 from mlnlearn.data.load.edits import (
     MappingLike,
     apply_keys,
@@ -23,17 +28,13 @@ from mlnlearn.data.load.edits import (
     time_limits,
     with_cut_off,
 )
-from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.mapping import ATTRIBUTES, ColumnMapping, Mapping, TableMapping
 from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
-from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import DataWarning, InputError, InputErrors
+from mlnlearn.data.vocabulary import Vocabulary, moment_name, number_name, seconds_of
+from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
-MANY_NUMBERS = 20
-"""A column with more different numbers than this is warned about."""
-MOST_UNKNOWN = 20_000_000
-"""More unknown atoms than this for one predicate are refused."""
 _YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n"}
 
 
@@ -100,12 +101,15 @@ class _Builder:
     tables: dict[str, Table]
     mapping: Mapping
     problems: list[InputError] = field(default_factory=list)
+    numeric: dict[str, bool] = field(default_factory=dict)
+    """Types of numbers; whether they are moments."""
 
     def database(self, name: str) -> Database:
         for table in self.mapping:
             for column in table.columns:
-                if column.role == "value":
-                    self._prepare_values(table, column)
+                wanted = column.cuts or column.bins or column.role in ("number", "time")
+                if wanted and column.role in ATTRIBUTES:
+                    self._prepare_numbers(table, column)
         self._refuse_problems()
         domains = self._domains()
         facts = _Facts(self.mapping, domains)
@@ -119,42 +123,45 @@ class _Builder:
             facts.true,
             unknown=facts.unknown,
             name=name,
+            cells=facts.cells,
         )
 
     def _refuse_problems(self) -> None:
         if self.problems:
             raise InputErrors(self.problems)
 
-    def _prepare_values(self, entry: TableMapping, settings: ColumnMapping) -> None:
+    def _prepare_numbers(self, entry: TableMapping, settings: ColumnMapping) -> None:
+        """Read the numbers or moments of a column, and cut them if that is wanted."""
         table = self.tables[entry.name]
         column = table.columns[settings.name]
-        numbers = column.numbers()
-        if not settings.cuts and not settings.bins:
-            if len(numbers) > MANY_NUMBERS and not np.isnan(numbers).any():
-                warnings.warn(
-                    f"{table.place()}: column {settings.name!r} has {len(numbers)} different "
-                    "numbers, each a constant of its own; set bins or cuts in the mapping",
-                    DataWarning,
-                    stacklevel=5,
-                )
-            return
+        dated = isinstance(settings.cuts[0], str) if settings.cuts else settings.role == "time"
+        if not settings.cuts and settings.bins and not dated:
+            dated = bool(len(column.names)) and not np.isnan(column.seconds()).any()
+        numbers = column.seconds() if dated else column.numbers()
         bad = np.isnan(numbers)
         if bad.any():
             rows = np.flatnonzero(np.append(bad, False)[column.codes])
+            what = "a day or moment such as 2020-12-31" if dated else "a number"
             self.problems += table.problems_at(
                 rows,
                 settings.name,
-                lambda row: f"expected a number to cut, found {column.names[column.codes[row]]!r}",
+                lambda row: f"expected {what}, found {column.names[column.codes[row]]!r}",
             )
             return
-        cells = numbers[column.codes[~column.missing]]
-        cuts = settings.cuts or find_cuts(cells, settings.bins, settings.method)
-        bands = band_names(cuts)
-        banded = column.recoded([bands[i] for i in np.searchsorted(cuts, numbers, "right")])
-        columns = {**table.columns, settings.name: banded}
+        if not settings.cuts and not settings.bins:
+            spelled = moment_name if dated else number_name
+            self.numeric[settings.type] = dated
+            names = [spelled(number) for number in numbers.tolist()]
+        else:
+            cells = numbers[column.codes[~column.missing]]
+            find: Callable[..., tuple[Cut, ...]] = find_moments if dated else find_cuts
+            cuts = settings.cuts or find(cells, settings.bins, settings.method)
+            bands = band_names(cuts)
+            names = [bands[i] for i in np.searchsorted(cut_numbers(cuts), numbers, "right")]
+            resolved = replace(settings, role="value", cuts=cuts, bins=0, method="quantile")
+            self.mapping = self.mapping.with_column(entry.name, resolved)
+        columns = {**table.columns, settings.name: column.recoded(names)}
         self.tables[entry.name] = replace(table, columns=columns)
-        resolved = replace(settings, cuts=tuple(cuts), bins=0, method="quantile")
-        self.mapping = self.mapping.with_column(entry.name, resolved)
 
     def _domains(self) -> dict[str, Vocabulary]:
         """Return the constants of each type, sorted: the order of rows carries no meaning."""
@@ -175,8 +182,13 @@ class _Builder:
                     cut = band_names(column.cuts) if column.cuts else []
                     bands.setdefault(column.type, {}).update(dict.fromkeys(cut))
         for kind, found in names.items():
-            rest = sorted_names(found - set(bands[kind]))
-            domains[kind] = Vocabulary([*bands[kind], *rest])
+            if kind in self.numeric:
+                read = seconds_of if self.numeric[kind] else float
+                numbers = [read(name) for name in found]
+                domains[kind] = Vocabulary.of_numbers(numbers, time=self.numeric[kind])
+            else:
+                rest = sorted_names(found - set(bands[kind]))
+                domains[kind] = Vocabulary([*bands[kind], *rest])
         return domains
 
 
@@ -190,6 +202,7 @@ class _Facts:
     functional: dict[str, tuple[int, ...]] = field(default_factory=dict)
     true: dict[str, NDArray[np.integer]] = field(default_factory=dict)
     unknown: dict[str, NDArray[np.integer]] = field(default_factory=dict)
+    cells: dict[str, NDArray[np.integer]] = field(default_factory=dict)
 
     def type_of(self, entry: TableMapping, column: ColumnMapping) -> str:
         """Return the type of the argument that a key, link or value column fills."""
@@ -220,11 +233,11 @@ class _Facts:
             if column.role == "flag":
                 self.predicates.append(Predicate(column.predicate, types))
                 yield from self._add_flag(column, table, np.stack(keys))
-            elif column.role in ("link", "value"):
+            elif column.role in ("link", *ATTRIBUTES):
                 kind = self.type_of(entry, column)
                 self.predicates.append(Predicate(column.predicate, (*types, kind)))
                 values = self.codes(entry, column, table)
-                yield from self._add_values(column, table, np.stack([*keys, values]), kind)
+                yield from self._add_values(column, table, np.stack([*keys, values]))
 
     def _add_flag(
         self, column: ColumnMapping, table: Table, keys: NDArray[np.integer]
@@ -250,7 +263,7 @@ class _Facts:
             self._add_unknown(column.predicate, keys[:, cells.missing])
 
     def _add_values(
-        self, column: ColumnMapping, table: Table, atoms: NDArray[np.integer], kind: str
+        self, column: ColumnMapping, table: Table, atoms: NDArray[np.integer]
     ) -> Iterator[InputError]:
         missing = atoms[-1] < 0
         self.true[column.predicate] = atoms[:, ~missing]
@@ -266,17 +279,7 @@ class _Facts:
                     lambda _: 'an empty cell contradicts functional = true with null = "absent"',
                 )
             return
-        keys, size = atoms[:-1, missing], len(self.domains[kind])
-        if keys.shape[1] * size > MOST_UNKNOWN:
-            yield InputError(
-                f"column {column.name!r}: {keys.shape[1]} empty cells times {size} constants of "
-                f"{kind!r} are more unknown atoms than {MOST_UNKNOWN}",
-                table.place(),
-                'set null = "absent" if an empty cell means that there is none',
-            )
-            return
-        values = np.tile(np.arange(size, dtype=np.int32), keys.shape[1])
-        self._add_unknown(column.predicate, np.vstack([np.repeat(keys, size, axis=1), values]))
+        self.cells[column.predicate] = atoms[:-1, missing]
 
     def _add_unknown(self, name: str, atoms: NDArray[np.integer]) -> None:
         """List atoms as unknown, except those that another row of the table says are true."""

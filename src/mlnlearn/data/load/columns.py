@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.data.vocabulary import number_name, seconds_of
+
 Codes = NDArray[np.int32]
 
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0*)?\Z")
@@ -147,6 +149,10 @@ class Column:
         """Return the distinct names as numbers, NaN where a name is none."""
         return np.array([_number(name) for name in self.names], np.float64)
 
+    def seconds(self) -> NDArray[np.float64]:
+        """Return the distinct names as seconds since 1970 began, NaN where a name is no moment."""
+        return np.array([seconds_of(name) for name in self.names], np.float64)
+
     def typed(self, declared: str) -> tuple[Column, dict[int, str]]:
         """Return the column with names in the canonical form of a declared SQL type.
 
@@ -209,8 +215,7 @@ def constant_name(value: Any) -> str:
         short = digits.rstrip("0").rstrip(".") if "." in digits else digits
         return "0" if short == "-0" else short
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+        return number_name(float(value))
     if isinstance(value, int | np.integer | datetime.date | datetime.time):
         return str(value)
     if isinstance(value, bytes | bytearray | list | dict | set | np.ndarray):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mlnlearn.data.bands import banded, find_bands
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.alchemy import read_db
 from mlnlearn.data.load.build import Loaded, build_database
@@ -36,6 +37,17 @@ class Data:
 
     databases: tuple[Database, ...]
     mapping: Mapping | None = None
+
+    def banded(self) -> Data:
+        """Return the data with all numbers cut into bands, for what knows constants only.
+
+        Data without numbers are returned as they are.
+        """
+        cuts = find_bands(self.databases)
+        if not cuts:
+            return self
+        databases = tuple(banded(database, cuts) for database in self.databases)
+        return Data(databases, None if self.mapping is None else self.mapping.with_cuts(cuts))
 
 
 DataLike: TypeAlias = Data | Database | Loaded | str | Path | abc.Mapping[str, Any] | Sequence[Any]

@@ -7,13 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.discretize import cut_of
 from mlnlearn.data.load.edits import Edits
-from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.mapping import (
+    ATTRIBUTES,
+    ColumnMapping,
+    Mapping,
+    TableMapping,
+    default_null,
+)
 from mlnlearn.data.load.names import clean_name, type_name, unused
 from mlnlearn.data.load.tables import Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors
 
+MANY_NUMBERS = 20
+"""A column with more different numbers than this holds numbers; one with fewer, names for them."""
 FLAG_VALUES = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
 
 
@@ -123,18 +134,36 @@ def _column_mapping(
 ) -> ColumnMapping:
     column = table.columns[name]
     references = resolve_reference(known, table.name, name) if table.foreign_key_of(name) else ""
-    role = edit.get("as") or ("key" if is_key else "link" if references else "value")
-    functional = kind == "entity" and role in ("link", "value") and not column.has_missing
+    role = edit.get("as") or (
+        "key" if is_key else "link" if references else _value_role(column, edit)
+    )
+    # an empty cell of unknown value stands for one value; an absent one for none
+    null = edit.get("null") or default_null(role, edit.get("functional", False))
+    single = not column.has_missing or (null == "unknown" and bool(column.names))
+    functional = kind == "entity" and role in ("link", *ATTRIBUTES) and single
     settings = {key: value for key, value in edit.items() if key != "as"}
     if "cuts" in settings:
-        settings["cuts"] = tuple(float(cut) for cut in settings["cuts"])
+        settings["cuts"] = tuple(cut_of(cut) for cut in settings["cuts"])
     if role in ("key", "skip"):
         settings.pop("predicate", None)
     base = ColumnMapping(
-        name, role, references=references if role in ("key", "link") else "", functional=functional
+        name,
+        role,
+        references=references if role in ("key", "link") else "",
+        functional=functional,
+        null=null,
     )
-    note = _note(column) if role in ("link", "value") else ""
+    note = _note(column) if role in ("link", *ATTRIBUTES) else ""
     return replace(base, **settings, note=note)
+
+
+def _value_role(column: Column, edit: abc.Mapping[str, Any]) -> str:
+    """Tell numbers and moments from names."""
+    if edit.get("cuts") or edit.get("bins") or not column.names:
+        return "value"
+    if len(column.names) > MANY_NUMBERS and not np.isnan(column.numbers()).any():
+        return "number"
+    return "time" if not np.isnan(column.seconds()).any() else "value"
 
 
 def _note(column: Column) -> str:
@@ -168,7 +197,7 @@ def _with_value_types(mapping: Mapping) -> Mapping:
     taken |= {column.type for table in mapping for column in table.columns if column.type}
     for table in mapping:
         for column in table.columns:
-            values = column.role == "value" or (
+            values = column.role in ATTRIBUTES or (
                 column.role == "key" and not column.references and table.kind == "relationship"
             )
             if values and not column.type:
@@ -191,7 +220,7 @@ def _check(mapping: Mapping) -> Iterator[str]:
     for table in mapping:
         for column in table.columns:
             where = f"[{table.name}] columns.{column.name}"
-            if column.type in entity_types and column.role in ("key", "value"):
+            if column.type in entity_types and column.role in ("key", *ATTRIBUTES):
                 yield (
                     f"{where}.type: {column.type!r} is the type of a table; "
                     'use as = "link" and references'
@@ -200,10 +229,10 @@ def _check(mapping: Mapping) -> Iterator[str]:
                 yield f'{where}: as = "link" needs references'
             if column.references and mapping[column.references].kind != "entity":
                 yield f"{where}.references: {column.references!r} is no entity table"
-            single = table.kind == "entity" and column.role in ("link", "value")
+            single = table.kind == "entity" and column.role in ("link", *ATTRIBUTES)
             if column.functional and not single:
                 yield f"{where}.functional: only entities have exactly one value or link"
             if column.true and column.role != "flag":
                 yield f'{where}.true: needs as = "flag"'
-            if (column.cuts or column.bins) and column.role != "value":
-                yield f'{where}: cuts and bins need as = "value"'
+            if (column.cuts or column.bins) and column.role not in ATTRIBUTES:
+                yield f'{where}: cuts and bins need as = "value", "number" or "time"'

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from mlnlearn.data.load.cutoff import CutOff, TimeLimit, time_text
-from mlnlearn.data.load.discretize import METHODS
-from mlnlearn.data.load.mapping import KINDS, NULLS, ROLES, Mapping
+from mlnlearn.data.load.discretize import METHODS, are_rising, cut_of
+from mlnlearn.data.load.mapping import ATTRIBUTES, KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
 from mlnlearn.data.load.tables import ForeignKey, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors, Location
@@ -154,13 +153,10 @@ def _a_name(value: Any) -> str:
 
 def _rising_numbers(value: Any) -> str:
     fine = isinstance(value, abc.Sequence) and not isinstance(value, str) and len(value)
-    fine = fine and all(_is_number(item) for item in value)
-    rising = fine and all(low < high for low, high in pairwise(value))
-    return "" if rising else _expected("rising numbers", value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    known = (int, float, str, date)
+    fine = fine and all(isinstance(c, known) and not isinstance(c, bool) for c in value)
+    rising = fine and are_rising([cut_of(cut) for cut in value])
+    return "" if rising else _expected("rising numbers, or days", value)
 
 
 def _two_or_more(value: Any) -> str:
@@ -230,7 +226,7 @@ def apply_keys(tables: Sequence[Table], edits: Edits) -> list[Table]:
 
 def _keyed(table: Table, edit: dict[str, Any], known: abc.Mapping[str, Table]) -> Table:
     columns = edit["columns"]
-    plain = {c for c, e in columns.items() if e.get("as") in ("value", "flag", "skip")}
+    plain = {c for c, e in columns.items() if e.get("as") in (*ATTRIBUTES, "flag", "skip")}
     wanted = {c: e["references"] for c, e in columns.items() if "references" in e}
     new = {c: t for c, t in wanted.items() if resolve_reference(known, table.name, c) != t}
     changed = plain | set(new)

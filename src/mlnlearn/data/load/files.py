@@ -73,7 +73,7 @@ def from_csv(
     ...     mapping='person.columns.advisor = { null = "absent" }',
     ... )
     >>> print(database.schema)
-    phase(person,phase_value)
+    phase(person,phase_value!)
     advisor(person,person)
     >>> list(database.rows("advisor")), database.unknown_facts("phase").tolist()
     ([('Anna', 'Bob')], [[1], [0]])

@@ -8,17 +8,19 @@ import tomllib
 from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, structs
 from msgspec import field as field_of
 
+from mlnlearn.data.load.discretize import Cut, are_rising
 from mlnlearn.documents import Place, decode
 from mlnlearn.errors import InputError
 
 KINDS = ("entity", "relationship", "skip")
-ROLES = ("key", "link", "value", "flag", "skip")
+ROLES = ("key", "link", "value", "number", "time", "flag", "skip")
+ATTRIBUTES = ("value", "number", "time")
+"""Roles of columns that become a predicate from the key to a constant."""
 NULLS = ("unknown", "absent")
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -35,23 +37,26 @@ class ColumnMapping:
     role
         Written ``as`` in TOML. ``key``: an argument of every predicate of the table.
         ``link``: a predicate from the key to an entity of another table. ``value``: a predicate
-        from the key to a constant. ``flag``: a predicate on the key alone, true where the cell
+        from the key to a constant. ``number`` and ``time``: such a predicate whose constants are
+        numbers, or days and moments. ``flag``: a predicate on the key alone, true where the cell
         says yes. ``skip``: nothing.
     predicate
-        Name of the predicate (link, value, flag).
+        Name of the predicate (link, value, number, time, flag).
     type
-        Type of the argument that the column fills, where it holds plain values (key, value).
+        Type of the argument that the column fills, where it holds plain values (key, value,
+        number, time).
     references
         The table whose entities the column names (key, link).
     functional
         Whether every entity has exactly one value (``!`` in a schema).
     null
         What an empty cell means: every atom it could stand for is ``unknown``, or they are all
-        false (``absent``).
+        false (``absent``); by default the latter for a link that not everything has.
     true
         The cell value that makes a flag true; without it, yes, true, t, y and 1.
     cuts
-        Inner limits that cut numbers into bands; `bins` and `method` find them from the data.
+        Inner limits that cut numbers, or days and moments (texts), into bands; `bins` and `method`
+        find them from the data.
     note
         A remark for the reader, printed as a comment.
 
@@ -69,7 +74,7 @@ class ColumnMapping:
     functional: bool = False
     null: str = "unknown"
     true: str = ""
-    cuts: tuple[float, ...] = ()
+    cuts: tuple[Cut, ...] = ()
     bins: int = 0
     method: str = "quantile"
     note: str = field(default="", compare=False)
@@ -79,11 +84,25 @@ class ColumnMapping:
         for item in fields(self)[2:-1]:
             value = getattr(self, item.name)
             # Derived from the data at hand, so it is always written: other data may differ.
-            always = item.name == "functional" and self.role in ("link", "value")
-            if always or value != item.default:
+            always = item.name == "functional" and self.role in ("link", *ATTRIBUTES)
+            default = item.default
+            if item.name == "null":
+                default = default_null(self.role, self.functional)
+            if always or value != default:
                 settings[item.name] = value
         text = ", ".join(f"{key} = {_toml(value)}" for key, value in settings.items())
         return f"{{ {text} }}{'  # ' if self.note else ''}{self.note}"
+
+
+def default_null(role: str, functional: bool) -> str:
+    """Return what an empty cell means unless a mapping says so.
+
+    Examples
+    --------
+    >>> default_null("value", False), default_null("link", False), default_null("link", True)
+    ('unknown', 'absent', 'unknown')
+    """
+    return "absent" if role == "link" and not functional else "unknown"
 
 
 @dataclass(frozen=True)
@@ -175,7 +194,7 @@ class Mapping:
             if table.kind == "relationship" and table.predicate:
                 yield table.predicate, table, None
             for column in table.columns:
-                if column.role in ("link", "value", "flag"):
+                if column.role in ("link", *ATTRIBUTES, "flag"):
                     yield column.predicate, table, column
 
     def with_column(self, table: str, column: ColumnMapping) -> Mapping:
@@ -184,6 +203,24 @@ class Mapping:
         columns = tuple(column if c.name == column.name else c for c in old.columns)
         new = replace(old, columns=columns)
         return Mapping(tuple(new if entry is old else entry for entry in self.tables))
+
+    def with_cuts(self, cuts: abc.Mapping[str, tuple[Cut, ...]]) -> Mapping:
+        """Return the mapping of data in which the numbers of some types are cut into bands.
+
+        Examples
+        --------
+        >>> age = ColumnMapping("age", "number", "age", "years", functional=True)
+        >>> mapping = Mapping((TableMapping("people", "entity", "person", columns=(age,)),))
+        >>> mapping.with_cuts({"years": (20.0,)})["people"]["age"].role
+        'value'
+        """
+        found = self
+        for table in self.tables:
+            for column in table.columns:
+                if column.role in ("number", "time") and cuts.get(column.type):
+                    entry = replace(column, role="value", cuts=cuts[column.type])
+                    found = found.with_column(table.name, entry)
+        return found
 
     def with_note(self, table: str, note: str) -> Mapping:
         """Return the mapping with a remark on one table."""
@@ -223,14 +260,14 @@ class Mapping:
 class ColumnFile(Struct, forbid_unknown_fields=True):
     """A column of a mapping in a file."""
 
-    role: Literal["key", "link", "value", "flag", "skip"] = field_of(name="as")
+    role: Literal["key", "link", "value", "number", "time", "flag", "skip"] = field_of(name="as")
     predicate: str = ""
     type: str = ""
     references: str = ""
     functional: bool = False
-    null: Literal["unknown", "absent"] = "unknown"
+    null: Literal["", "unknown", "absent"] = ""
     true: str = ""
-    cuts: list[float] = []
+    cuts: list[float | str] = []
     bins: Place = 0
     method: Literal["quantile", "width"] = "quantile"
 
@@ -253,9 +290,10 @@ MappingFile: TypeAlias = dict[str, TableFile]
 def _table(name: str, file: TableFile) -> TableMapping:
     columns = []
     for title, entry in file.columns.items():
-        if any(low >= high for low, high in pairwise(entry.cuts)):
-            raise InputError(f"{name}.columns.{title}.cuts: expected rising numbers")
-        settings = structs.asdict(entry) | {"cuts": tuple(entry.cuts)}
+        if not are_rising(entry.cuts):
+            raise InputError(f"{name}.columns.{title}.cuts: expected rising numbers, or days")
+        null = entry.null or default_null(entry.role, entry.functional)
+        settings = structs.asdict(entry) | {"cuts": tuple(entry.cuts), "null": null}
         columns.append(ColumnMapping(title, **settings))
     settings = structs.asdict(file) | {"columns": tuple(columns)}
     return TableMapping(name, **settings)

@@ -62,7 +62,7 @@ def from_sql(
     ...     INSERT INTO advised_by VALUES ('Anna', 'Bob');''')
     >>> database, mapping = from_sql(connection)
     >>> print(database.schema)
-    phase(person,phase_value)
+    phase(person,phase_value!)
     advised_by(person,person)
     """
     found = define_tables(read_sql(source, tables), None, keys)

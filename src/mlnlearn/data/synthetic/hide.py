@@ -41,6 +41,7 @@ def hide(
         raise InputError(f"a fraction lies between 0 and 1; found {fraction}")
     generator = np.random.default_rng(rng)
     true, false, unknown = dict(database.true), dict(database.false), dict(database.unknown)
+    cells = dict(database.cells)
     for name in [predicates] if isinstance(predicates, str) else predicates:
         sizes = domain_sizes(database, name)
         hidden = _draw(database, name, fraction, generator)
@@ -48,7 +49,8 @@ def hide(
         false[name] = _without(database.false_facts(name), hidden, sizes)
         before = pack(database.unknown_facts(name), sizes)
         unknown[name] = unpack(np.union1d(before, hidden), sizes)
-    return replace(database, true=true, false=false, unknown=unknown)
+        cells.pop(name, None)  # their atoms are among those listed now
+    return replace(database, true=true, false=false, unknown=unknown, cells=cells)
 
 
 def _draw(database: Database, name: str, fraction: float, rng: np.random.Generator) -> Keys:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from mlnlearn.counting.objects import Objects
+from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.documents import decode, in_file, read_document, save_model, within
@@ -185,7 +186,7 @@ class BoostedModel:
         sampling
             How long to sample.
         """
-        self._world(database)
+        (database,) = self._world(database).databases
         names = [rules.predicate.name for rules in self.targets]
         chosen = [asked] if isinstance(asked, str) else asked
         wanted = names if chosen is None else list(dict.fromkeys(chosen))
@@ -235,6 +236,7 @@ class BoostedModel:
 
     def _world(self, databases: Database | Sequence[Database]) -> Objects:
         given = [databases] if isinstance(databases, Database) else databases
+        given = banded_like(self.schema, given)
         for database in given:
             for predicate in self.schema.predicates:
                 if predicate.name not in database.schema:
@@ -258,7 +260,7 @@ class BoostedModel:
         The parts are the rules for the atom's own predicate, and those for other atoms in whose
         bodies it stands.
         """
-        self._world(database)
+        (database,) = self._world(database).databases
         found = ground_atom(database, atom)
         self.rules_of(found.predicate.name)
         for name in (*open, *closed):

@@ -10,7 +10,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
 from mlnlearn.data.identity import journal_of
-from mlnlearn.data.load.data import Data, DataLike, as_data
+from mlnlearn.data.load.data import Data, DataLike
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import step_from_plain, step_to_plain
 from mlnlearn.model.boosted.model import BoostedModel
@@ -131,7 +131,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
             Atoms of the targets to learn from, at most one set a target; by default all atoms of
             a target, or a sample of them (see `negatives`).
         """
-        given = as_data(data)
+        given = self.data_from(data)
         return drive(run, lambda course: self.learn(given, course, examples))
 
     def learn(

@@ -12,7 +12,7 @@ from mlnlearn.counting.arrays import rows_of
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import build_database, says_yes
 from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.discretize import band_names
+from mlnlearn.data.load.discretize import Cut, band_names, cut_numbers
 from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
 from mlnlearn.data.load.tables import Table
 from mlnlearn.errors import InputError
@@ -185,12 +185,12 @@ def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str])
     return Column.of(values)
 
 
-def _typical(cells: Column, cuts: Sequence[float]) -> dict[str, str]:
+def _typical(cells: Column, cuts: Sequence[Cut]) -> dict[str, str]:
     """Return the middle one of the cells in each band; bands without any stay empty."""
-    numbers = cells.numbers()
+    numbers = cells.seconds() if isinstance(cuts[0], str) else cells.numbers()
     rising = np.sort(numbers[cells.codes[~cells.missing]])
     names = dict(zip(numbers.tolist(), cells.names, strict=True))
-    ends = np.searchsorted(rising, [*cuts, np.inf]).tolist()
+    ends = np.searchsorted(rising, [*cut_numbers(cuts), np.inf]).tolist()
     starts = [0, *ends[:-1]]
     return {
         name: names[float(rising[(start + end - 1) // 2])]

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.load.mapping import Mapping
-from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.structure.join_bayes.layout import Layout
 
 
@@ -42,12 +41,11 @@ def _part(database: Database, fold_of: dict[str, NDArray[np.int64]], number: int
     renumber: dict[str, NDArray[np.int64]] = {}
     for kind, folds in fold_of.items():
         mine = folds == number
-        names = database.domains[kind].names
-        domains[kind] = Vocabulary(names[code] for code in np.flatnonzero(mine).tolist())
+        domains[kind] = database.domains[kind].at(np.flatnonzero(mine))
         renumber[kind] = np.where(mine, np.cumsum(mine) - 1, -1)
 
     def restricted(facts: Columns, name: str) -> Columns:
-        types = database.schema[name].types
+        types = database.schema[name].types[: len(facts)]  # empty cells lack the value
         columns = [
             renumber[kind][column] if kind in renumber else column
             for column, kind in zip(facts, types, strict=True)
@@ -55,9 +53,16 @@ def _part(database: Database, fold_of: dict[str, NDArray[np.int64]], number: int
         kept = np.logical_and.reduce([column >= 0 for column in columns])
         return np.stack([column[kept] for column in columns]).astype(np.int32)
 
-    true, false, unknown = (
+    true, false, unknown, cells = (
         {name: restricted(facts, name) for name, facts in tables.items()}
-        for tables in (database.true, database.false, database.unknown)
+        for tables in (database.true, database.false, database.unknown, database.cells)
     )
-    name = f"{database.name}/{number + 1}"
-    return replace(database, domains=domains, true=true, false=false, unknown=unknown, name=name)
+    return replace(
+        database,
+        domains=domains,
+        true=true,
+        false=false,
+        unknown=unknown,
+        name=f"{database.name}/{number + 1}",
+        cells=cells,
+    )

@@ -15,6 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.data.load.mapping import MappingFile
@@ -90,6 +91,7 @@ class JoinBayesModel:
         (NULL) included; an unknown value says nothing about others.
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
+        given = list(banded_like(self.schema, given))
         counter = FamilyCounter(EncodedData(given, Layout.from_nodes(self.net.nodes)))
         return {
             part.node.predicate.name: AttributePrediction(
@@ -118,6 +120,7 @@ class JoinBayesModel:
             return replace(schema, functional={**schema.functional, **marked})
 
         network = MLN(of_one_value(self.schema), self.mln().rules)
+        (database,) = banded_like(self.schema, [database])
         data = replace(database, schema=of_one_value(database.schema))
         asked = ground_atom(data, atom)
         node = next((node for node in nodes if node.predicate == asked.predicate), None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mlnlearn.data.identity import journal_of
-from mlnlearn.data.load.data import Data, DataLike, as_data
+from mlnlearn.data.load.data import Data, DataLike
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
@@ -136,7 +136,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         candidates
             Clauses to choose from; by default all connected ones within the limits.
         """
-        given = as_data(data)
+        given = self.data_from(data)
         return drive(run, lambda course: self.learn(given, course, candidates))
 
     def learn(
