@@ -8,7 +8,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.lifted.compile import compile_formulas
 from mlnlearn.lifted.partition import GroundPartition, partitions
-from mlnlearn.lifted.plan import Budget, NotLiftable, SearchTooLongError
+from mlnlearn.lifted.plan import NotLiftable, SearchBudget, SearchTooLongError
 from mlnlearn.lifted.query import expected_counts, lifted_query, log_partition
 from mlnlearn.logic.atoms import Comparison, Constant
 from mlnlearn.logic.formulas import And, Exists, Forall, Not, Rule, free_variables, variable_types
@@ -55,7 +55,7 @@ def test_a_search_that_takes_too_long_is_answered_by_grounding(text, size):
             [rule.formula for rule in mln.soft],
             [rule.formula for rule in mln.hard],
             constants=[("b", "B1")],
-            budget=Budget(2_000),
+            budget=SearchBudget(2_000),
         )
     if size == 2 or "B1" not in text:
         check(mln, {"b": size})
@@ -181,7 +181,7 @@ def test_what_is_neither_lifted_nor_small_is_refused():
 
 
 def test_queries_do_not_search_for_ever(monkeypatch):
-    monkeypatch.setattr("mlnlearn.lifted.query.Budget", lambda: Budget(2_000))
+    monkeypatch.setattr("mlnlearn.lifted.query.SearchBudget", lambda: SearchBudget(2_000))
     mln = MLN.parse(LONG[2])
     nothing = Database.from_facts(mln.schema, {}, domains={"b": ["B0", "B1", "B2"]})
     with pytest.raises(SearchTooLongError, match="exceeds 2,000 steps"):

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from mlnlearn.errors import InputError
 from mlnlearn.weights.objective import GaussianPrior
 from mlnlearn.weights.optimize import maximise
-from mlnlearn.weights.rows import Blocks, RowLikelihood, Rows
+from mlnlearn.weights.rows import RowBlocks, RowLikelihood, Rows
 
 PRIOR = GaussianPrior(5.0)
 
@@ -25,7 +25,7 @@ def random_rows(rng, blocks, sparse, databases=None):
     total = rng.random((4, *shape))
     true = np.zeros((6, *shape))
     true[[1, 3, 5, 4]] = total
-    return Rows(features, matrix, true, total, Blocks(members, starts))
+    return Rows(features, matrix, true, total, RowBlocks(members, starts))
 
 
 def plain(rows, weights):
@@ -85,7 +85,7 @@ def test_databases_and_features_can_be_left_out(blocks):
 def test_scores_of_any_size_have_a_value():
     rows = Rows(np.array([0]), np.ones((1, 1)), np.array([1.0]), np.array([2.0]))
     assert rows.value(np.array([1e4])) == -1e4
-    choice = Blocks(np.array([0, 1]), np.array([0]))
+    choice = RowBlocks(np.array([0, 1]), np.array([0]))
     counts = np.array([[0.0], [1.0]])
     rows = Rows(np.array([0]), counts, np.array([1.0, 0.0]), np.array([1.0]), choice)
     assert rows.value(np.array([1e4])) == -1e4

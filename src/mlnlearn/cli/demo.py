@@ -41,7 +41,7 @@ _DECOYS = (
 
 
 @dataclass(frozen=True)
-class RankedRule:
+class DemoRule:
     """A rule with what counting says of it.
 
     Attributes
@@ -113,7 +113,7 @@ def demo(
     out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
 
 
-def rank_rules(made: Synthetic) -> list[RankedRule]:
+def rank_rules(made: Synthetic) -> list[DemoRule]:
     """Count planted and other conditions for advising, and sort them by lift."""
     engine = ml.MemoryEngine(made.databases)
     head = ml.parse_formula(_HEAD, made.schema).formula
@@ -128,7 +128,7 @@ def rank_rules(made: Synthetic) -> list[RankedRule]:
         held = _some(body, head)
         pairs, advised = count(held, pair), count(held, pair, head)
         lift = advised / pairs / rate if pairs else 0.0
-        ranked.append(RankedRule(str(body), planted, pairs, advised, lift))
+        ranked.append(DemoRule(str(body), planted, pairs, advised, lift))
     return sorted(ranked, key=lambda rule: -rule.lift)
 
 
@@ -171,7 +171,7 @@ def _some(body: Formula, head: Formula) -> Formula:
     return Exists(inner, body) if inner else body
 
 
-def _print_ranking(out: Console, ranked: list[RankedRule]) -> None:
+def _print_ranking(out: Console, ranked: list[DemoRule]) -> None:
     rows = [
         (
             rule.body,

@@ -13,10 +13,10 @@ import typer
 
 from mlnlearn.cli.evaluate_data import (
     CutsOption,
+    DataSplit,
     EntitiesOption,
     GroupsOption,
     PartsOption,
-    Split,
     TimeOption,
     make_folds,
     read,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
     from mlnlearn.evaluate.ask import Given
     from mlnlearn.evaluate.folds import Fold
     from mlnlearn.evaluate.results import Results
-    from mlnlearn.evaluate.significance import Comparison
+    from mlnlearn.evaluate.significance import LearnerComparison
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def evaluate(
     """Train on some of the data, predict the rest, and so on for every fold in turn."""
     ratio = _negatives(negatives)
     chosen = entries(learner)
-    split = Split(groups, entities, parts, time, cuts)
+    split = DataSplit(groups, entities, parts, time, cuts)
     paths = (db or []) + (more or [])
     given = [text.partition("=")[2].strip() for text in (*(set_ or ()), *(try_ or ()))]
     check([out], force=force, data=paths, tables=tables, others=[schema, mapping, *given])
@@ -192,7 +192,7 @@ def _asks_for_links(query: tuple[str, ...], sources: Sources) -> bool:
 
 
 def _contest(
-    split: Split,
+    split: DataSplit,
     sources: Sources,
     query: tuple[str, ...],
     negatives: Literal["all"] | float,
@@ -277,7 +277,7 @@ def _run(name: str, learner: Any, contest: _Contest) -> Results:
         )
 
 
-def _compared(found: Sequence[Results]) -> list[Comparison]:
+def _compared(found: Sequence[Results]) -> list[LearnerComparison]:
     """Compare the first learner with each of the others, by every metric."""
     from mlnlearn.evaluate.significance import compare  # noqa: PLC0415 - loads the statistics
 

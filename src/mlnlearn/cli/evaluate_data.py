@@ -53,7 +53,7 @@ CutsOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Split:
+class DataSplit:
     """How the user wants the data to be cut into folds; by default each database is one."""
 
     groups: str = ""
@@ -81,7 +81,7 @@ def read(
     return load_tables(tables, schema, mapping)
 
 
-def make_folds(split: Split, sources: Sources) -> list[Fold]:
+def make_folds(split: DataSplit, sources: Sources) -> list[Fold]:
     """Cut the data into folds."""
     from mlnlearn.evaluate.folds import entity_folds, leave_one_out  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ def _by_groups(text: str, databases: Sequence[Database]) -> list[Fold]:
     return leave_group_out(databases, [label.strip() for label in text.split(",")])
 
 
-def _by_time(split: Split, databases: Sequence[Database]) -> list[Fold]:
+def _by_time(split: DataSplit, databases: Sequence[Database]) -> list[Fold]:
     from mlnlearn.evaluate.folds import time_folds  # noqa: PLC0415
 
     if len(databases) > 1:

@@ -13,7 +13,7 @@ from mlnlearn.cli.show import heading, print_table
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
     from mlnlearn.evaluate.results import FoldResult, Results
-    from mlnlearn.evaluate.significance import Comparison
+    from mlnlearn.evaluate.significance import LearnerComparison
 
 _WIDE = 100  # columns of a screen that takes everything about a fold
 _TITLES, _CELL = 24, 18  # columns of the titles and of one learner in the table of means
@@ -40,7 +40,7 @@ _MEASURES = {
 }
 
 
-def plain(found: Sequence[Results], compared: Sequence[Comparison]) -> Any:
+def plain(found: Sequence[Results], compared: Sequence[LearnerComparison]) -> Any:
     """Return results as JSON has them; each but the first with how it differs from the first."""
     results = [one.to_dict() for one in found]
     for one in results[1:]:
@@ -136,7 +136,7 @@ def _print_by_predicate(screen: Console, results: Results) -> None:
     print_table(screen, ("predicate", *titles.values()), rows)
 
 
-def print_comparisons(screen: Console, compared: Sequence[Comparison]) -> None:
+def print_comparisons(screen: Console, compared: Sequence[LearnerComparison]) -> None:
     """Print how learners differ, if there are several."""
     if not compared:
         return

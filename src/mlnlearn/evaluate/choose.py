@@ -12,19 +12,19 @@ import numpy as np
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, Given
-from mlnlearn.evaluate.cross_validate import Learner, Negatives, cross_validate, seeded
+from mlnlearn.evaluate.cross_validate import Fits, Negatives, cross_validate, seeded
 from mlnlearn.evaluate.folds import Fold, entity_folds, leave_one_out
 from mlnlearn.evaluate.metrics import METRICS, SMALLER_IS_BETTER
 from mlnlearn.evaluate.parallel import Progress
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS
 from mlnlearn.evaluate.tables import WithMapping
 
-AnyLearner = TypeVar("AnyLearner", bound=Learner)
+AnyLearner = TypeVar("AnyLearner", bound=Fits)
 Grid = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Choice(Generic[AnyLearner]):
+class ChosenSettings(Generic[AnyLearner]):
     """The best settings of a grid, and how all of them scored.
 
     Attributes
@@ -58,7 +58,7 @@ def choose(
     given: Given = MARGINALS,
     attributes: Iterable[str] = (),
     progress: Progress | None = None,
-) -> Choice[AnyLearner]:
+) -> ChosenSettings[AnyLearner]:
     """Try all settings of a grid by cross-validation within the given data, and return the best.
 
     Of settings that score the same, the first in the grid wins.
@@ -119,7 +119,7 @@ def choose(
     if np.isnan(ranked).all():
         raise InputError(f"{metric} is defined on none of the inner folds")
     settings, score = table[int(np.nanargmax(ranked))]
-    return Choice(_with(learner, settings), settings, score, tuple(table))
+    return ChosenSettings(_with(learner, settings), settings, score, tuple(table))
 
 
 def _with(learner: AnyLearner, settings: Mapping[str, Any]) -> AnyLearner:
@@ -158,7 +158,7 @@ class Tuned:
     'auc_pr'
     """
 
-    learner: Learner
+    learner: Fits
     grid: Grid
     query: str | Sequence[str]
     metric: str = "auc_pr"

@@ -30,7 +30,7 @@ Negatives: TypeAlias = Literal["all"] | float
 _MEGABYTE = 1e6
 
 
-class Learner(Protocol):
+class Fits(Protocol):
     """Anything that learns a model from databases: settings, and `fit`."""
 
     def fit(self, databases: Sequence[Database]) -> object:
@@ -45,7 +45,7 @@ class Learner(Protocol):
 class _Task:
     """One fold with one seed: all that a worker needs."""
 
-    learner: Learner
+    learner: Fits
     number: int
     fold: Fold
     seed: int
@@ -60,7 +60,7 @@ class _Task:
 
 
 def cross_validate(
-    learner: Learner,
+    learner: Fits,
     databases: Sequence[Database] | Sequence[Fold],
     query: str | Sequence[str],
     *,
@@ -200,7 +200,7 @@ def _check_negatives(
         raise InputError(f"all values of the attribute {name} are asked for: negatives='all'")
 
 
-def seeded(learner: Learner, seed: int) -> Learner:
+def seeded(learner: Fits, seed: int) -> Fits:
     """Return the learner with its field ``seed`` set, if it has one.
 
     Examples
@@ -213,7 +213,7 @@ def seeded(learner: Learner, seed: int) -> Learner:
     Guess(seed=7)
     """
     if "seed" in getattr(learner, "__dataclass_fields__", {}):
-        return cast(Learner, replace(cast(Any, learner), seed=seed))
+        return cast(Fits, replace(cast(Any, learner), seed=seed))
     return learner
 
 

@@ -100,7 +100,7 @@ def wins_losses_ties(first: ArrayLike, second: ArrayLike, tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LearnerComparison:
     """Two learners on the same folds, by one metric.
 
     Attributes
@@ -126,7 +126,9 @@ class Comparison:
     tally: Tally
 
 
-def compare(first: Results, second: Results, metric: str, tolerance: float = 0.0) -> Comparison:
+def compare(
+    first: Results, second: Results, metric: str, tolerance: float = 0.0
+) -> LearnerComparison:
     """Compare two learners over the same folds (and predicates); seeds are averaged first.
 
     Examples
@@ -148,7 +150,7 @@ def compare(first: Results, second: Results, metric: str, tolerance: float = 0.0
     mine, theirs = [one[key] for key in keys], [other[key] for key in keys]
     better, worse = (theirs, mine) if metric in SMALLER_IS_BETTER else (mine, theirs)
     gaps = _differences(mine, theirs)
-    return Comparison(
+    return LearnerComparison(
         first.learner,
         second.learner,
         metric,

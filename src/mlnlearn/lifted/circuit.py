@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from mlnlearn.errors import MemoryLimitError, MlnError
 from mlnlearn.lifted.kernels import backward, forward, forward_signed
-from mlnlearn.lifted.plan import Branch, Node, Plan
+from mlnlearn.lifted.plan import Branch, LiftedPlan, PlanNode
 from mlnlearn.lifted.sizes import evaluate
 from mlnlearn.lifted.theory import SIGN, VIOLATED
 
@@ -40,7 +40,7 @@ class _Part:
 class _Binder:
     """Collects the sizes that every node is called with, callers first, and writes its branches."""
 
-    def __init__(self, plan: Plan, limit: int) -> None:
+    def __init__(self, plan: LiftedPlan, limit: int) -> None:
         self.plan = plan
         self.limit = limit
         self.branches = 0
@@ -70,7 +70,7 @@ class _Binder:
             self.wanted[call.node].append(arguments)
             self.slots[call.node] += len(keep)
 
-    def node(self, node: Node, rows: Floats) -> _Part:
+    def node(self, node: PlanNode, rows: Floats) -> _Part:
         """Write all branches of a node for the rows of sizes it is called with."""
         count = rows.shape[1]
         if node.size is None:
@@ -183,7 +183,7 @@ class Circuit:
             )
 
 
-def bind(plan: Plan, sizes: Floats, weights: int, *, limit: int = DEFAULT_LIMIT) -> Circuit:
+def bind(plan: LiftedPlan, sizes: Floats, weights: int, *, limit: int = DEFAULT_LIMIT) -> Circuit:
     """Write a plan out for given domain sizes: one column of `sizes` a database.
 
     Equal calls, within and across databases, are evaluated once.

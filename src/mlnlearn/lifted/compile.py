@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
-from mlnlearn.lifted.plan import Budget, NotLiftable, Plan
+from mlnlearn.lifted.plan import LiftedPlan, NotLiftable, SearchBudget
 from mlnlearn.lifted.search import compile_plan
-from mlnlearn.lifted.shatter import Block, Known, Shatterer
+from mlnlearn.lifted.shatter import Known, LiftedBlock, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children, variable_types
@@ -36,8 +36,8 @@ class LiftedModel:
         Number of soft formulas.
     """
 
-    plan: Plan
-    blocks: tuple[Block, ...]
+    plan: LiftedPlan
+    blocks: tuple[LiftedBlock, ...]
     features: int
 
     def bind(self, sizes: Sequence[Mapping[str, int]], *, limit: int = DEFAULT_LIMIT) -> Circuit:
@@ -49,7 +49,7 @@ class LiftedModel:
         columns = table.reshape(len(self.blocks), len(sizes)).astype(np.float64)
         return bind(self.plan, columns, self.features, limit=limit)
 
-    def _size(self, block: Block, sizes: Mapping[str, int]) -> int:
+    def _size(self, block: LiftedBlock, sizes: Mapping[str, int]) -> int:
         if block.constant is not None:
             return 1
         named = [b.constant for b in self.blocks if b.kind == block.kind and b.constant is not None]
@@ -70,7 +70,7 @@ def compile_formulas(
     constants: Iterable[tuple[str, str]] = (),
     sizes: Mapping[str, int] | None = None,
     max_axes: int | None = None,
-    budget: Budget | None = None,
+    budget: SearchBudget | None = None,
 ) -> LiftedModel:
     """Compile formulas over whole types.
 
@@ -118,15 +118,15 @@ def compile_blocks(
     predicates: Sequence[Predicate],
     soft: Sequence[Formula],
     hard: Sequence[Formula],
-    blocks: tuple[Block, ...],
+    blocks: tuple[LiftedBlock, ...],
     *,
     known: Mapping[Known, bool] | None = None,
     sizes: Mapping[str, int] | None = None,
     max_axes: int | None = None,
-    budget: Budget | None = None,
+    budget: SearchBudget | None = None,
 ) -> LiftedModel:
     """Compile formulas over given blocks, some families of atoms being known."""
-    allowed = budget or Budget()
+    allowed = budget or SearchBudget()
     hints = {n: float(sizes[b.kind]) for n, b in enumerate(blocks) if sizes and b.kind in sizes}
     try:
         work = Shatterer(blocks, known, allowed)
@@ -158,13 +158,13 @@ def blocks_of(
     predicates: Iterable[Predicate],
     formulas: Iterable[Formula],
     constants: Iterable[tuple[str, str]],
-) -> tuple[Block, ...]:
+) -> tuple[LiftedBlock, ...]:
     """Return a block for the objects of each type, and one for each named constant."""
     kinds = dict.fromkeys(kind for predicate in predicates for kind in predicate.types)
     named = {pair for formula in formulas for pair in constants_of(formula)} & set(constants)
     return (
-        *(Block(kind) for kind in kinds),
-        *(Block(kind, name) for kind, name in sorted(named)),
+        *(LiftedBlock(kind) for kind in kinds),
+        *(LiftedBlock(kind, name) for kind, name in sorted(named)),
     )
 
 

@@ -24,7 +24,7 @@ from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import Network
 from mlnlearn.lifted.circuit import CancellationError
 from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
-from mlnlearn.lifted.plan import DEFAULT_STEPS, Budget, NotLiftable
+from mlnlearn.lifted.plan import DEFAULT_STEPS, NotLiftable, SearchBudget
 from mlnlearn.logic.atoms import Comparison
 from mlnlearn.logic.formulas import Formula, children, variable_types
 from mlnlearn.logic.schema import Schema
@@ -110,7 +110,7 @@ def partitions(
     for present, members in groups.items():
         sizes = [_sizes(known, mln.schema) for known in members]
         largest = {kind: max(known[kind] for known in sizes) for kind in mln.schema.types}
-        budget = Budget(_FEW_STEPS if grounding and _is_tiny(mln, largest) else DEFAULT_STEPS)
+        budget = SearchBudget(_FEW_STEPS if grounding and _is_tiny(mln, largest) else DEFAULT_STEPS)
         try:
             circuit = compile_formulas(
                 mln.schema.predicates,

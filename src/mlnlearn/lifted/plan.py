@@ -1,6 +1,6 @@
 """Plans: log partition functions as a few functions of domain sizes that call each other.
 
-A plan depends on neither weights nor domain sizes. Each `Node` is a function of some sizes: the
+A plan depends on neither weights nor domain sizes. Each `PlanNode` is a function of some sizes: the
 logarithm of a sum of two *branches* (an atom true or false), or of a sum over how many atoms of a
 family are true. A branch is linear in the weights and adds multiples of other nodes' values.
 """
@@ -36,7 +36,7 @@ class SearchTooLongError(NotLiftable):
     """The search for a plan takes more work than it is allowed."""
 
 
-class Budget:
+class SearchBudget:
     """How much work the search for a plan may take, in steps rather than seconds.
 
     One step is about one product of atoms rewritten, so that the same formulas are refused on any
@@ -44,7 +44,7 @@ class Budget:
 
     Examples
     --------
-    >>> budget = Budget(2)
+    >>> budget = SearchBudget(2)
     >>> budget.spend(2)
     >>> budget.spend(1)
     Traceback (most recent call last):
@@ -101,7 +101,7 @@ def added(branches: Iterable[Branch]) -> Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """A function of sizes.
 
     Attributes
@@ -121,7 +121,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LiftedPlan:
     """A compiled theory: nodes, each calling only earlier ones, and the sum that is log Z.
 
     Attributes
@@ -134,6 +134,6 @@ class Plan:
         The largest number of nested counting sums.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlanNode, ...]
     root: Branch
     axes: int

@@ -15,9 +15,9 @@ from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.lifted.circuit import bind
 from mlnlearn.lifted.compile import constants_of, exactly_one
 from mlnlearn.lifted.partition import partitions
-from mlnlearn.lifted.plan import Budget, NotLiftable
+from mlnlearn.lifted.plan import NotLiftable, SearchBudget
 from mlnlearn.lifted.search import compile_plan
-from mlnlearn.lifted.shatter import Block, Known, Place, Shatterer
+from mlnlearn.lifted.shatter import Known, LiftedBlock, Place, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
@@ -134,7 +134,7 @@ def lifted_query(
     full = mln.expanded({kind: known.names for kind, known in database.domains.items()})
     opened = open_predicates(database, names, open=open, closed=closed)
     division = _divide(full, database, opened)
-    budget = Budget()
+    budget = SearchBudget()
     work = Shatterer(division.blocks, division.known, budget)
     for predicate in full.schema.predicates:
         work.declare(predicate)
@@ -179,7 +179,7 @@ class _Division:
         For each type, the block of each object.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[LiftedBlock, ...]
     sizes: Floats
     known: Mapping[Known, bool]
     members: Mapping[str, Ints]
@@ -189,7 +189,7 @@ def _divide(mln: MLN, database: Database, opened: Collection[str]) -> _Division:
     """Group the objects of each type by the truth of their atoms and by name."""
     formulas = [rule.formula for rule in mln.rules]
     named = {pair for formula in formulas for pair in constants_of(formula)}
-    blocks: list[Block] = []
+    blocks: list[LiftedBlock] = []
     sizes: list[float] = []
     members: dict[str, Ints] = {}
     states = {p.name: _states(database, p, opened) for p in mln.schema.predicates if p.arity < 2}
@@ -201,7 +201,7 @@ def _divide(mln: MLN, database: Database, opened: Collection[str]) -> _Division:
         _, first, group = np.unique(signature, axis=1, return_index=True, return_inverse=True)
         members[kind] = group.reshape(-1) + len(blocks)
         for place, code in enumerate(first.tolist()):
-            blocks.append(Block(kind, names[code] if alone[code] else None))
+            blocks.append(LiftedBlock(kind, names[code] if alone[code] else None))
             sizes.append(float((group.reshape(-1) == place).sum()))
     known: dict[Known, bool] = {}
     for predicate in mln.schema.predicates:

@@ -10,11 +10,11 @@ from math import prod
 from mlnlearn.lifted.normal import NormalForm, normal_form
 from mlnlearn.lifted.plan import (
     Branch,
-    Budget,
     Call,
-    Node,
+    LiftedPlan,
     NotLiftable,
-    Plan,
+    PlanNode,
+    SearchBudget,
     SearchTooLongError,
     added,
 )
@@ -51,8 +51,8 @@ def compile_plan(
     *,
     sizes: Mapping[int, float] | None = None,
     max_axes: int | None = None,
-    budget: Budget | None = None,
-) -> Plan:
+    budget: SearchBudget | None = None,
+) -> LiftedPlan:
     """Compile a theory whose blocks' sizes are the symbols 0, 1, ….
 
     Parameters
@@ -83,7 +83,7 @@ def compile_plan(
     count = 1 + max(symbols_of(theory.blocks.values()), default=-1)
     scope = tuple(_Range(hints.get(number, _TYPICAL), False) for number in range(count))
     most = _MOST_AXES if max_axes is None else max_axes
-    allowed = budget or Budget()
+    allowed = budget or SearchBudget()
     weights = {w for linear in theory.soft.values() for w in linear if w >= 0}
     limits = [*range(1, min(most, _COMPARED_AXES) + 1)]
     if most > _COMPARED_AXES:
@@ -103,11 +103,11 @@ def compile_plan(
 class _Search:
     """One attempt, with a limit of nested sums."""
 
-    def __init__(self, limit: int, budget: Budget) -> None:
+    def __init__(self, limit: int, budget: SearchBudget) -> None:
         self.limit = limit
         self.budget = budget
         self.axes = 0
-        self.nodes: list[Node] = []
+        self.nodes: list[PlanNode] = []
         self.degrees: list[int] = []
         self.known: dict[Hashable, int] = {}
         self.failed: dict[Hashable, Exception] = {}
@@ -152,14 +152,14 @@ class _Search:
             self.nodes.append(node)
         return Branch({}, (Call(self.known[key], ONE, form.arguments),))
 
-    def node(self, form: NormalForm, scope: tuple[_Range, ...]) -> Node:
+    def node(self, form: NormalForm, scope: tuple[_Range, ...]) -> PlanNode:
         """Split on a ground atom, or count on a family with one argument."""
         atom = ground_atom(form.theory)
         if atom is not None:
             branches = [
                 self.theory(conditioned(form.theory, atom, truth), scope) for truth in (True, False)
             ]
-            return Node(len(scope), tuple(branches))
+            return PlanNode(len(scope), tuple(branches))
         if 1 + sum(known.varies for known in scope) > self.limit:
             if not countable(form.theory):
                 raise _stuck(form.theory)
@@ -168,9 +168,9 @@ class _Search:
         self.axes = max(self.axes, 1 + sum(known.varies for known in scope))
         return best
 
-    def best_count(self, theory: Theory, scope: tuple[_Range, ...]) -> Node:
+    def best_count(self, theory: Theory, scope: tuple[_Range, ...]) -> PlanNode:
         """Try the families that can be counted on, and keep the cheapest node."""
-        found: list[tuple[float, Node]] = []
+        found: list[tuple[float, PlanNode]] = []
         problem: Exception | None = None
         for family in countable(theory):
             size = theory.blocks[theory.families[family][0]]
@@ -184,7 +184,7 @@ class _Search:
                     error if problem is None or isinstance(error, _OutOfAxesError) else problem
                 )
                 continue
-            found.append((self.branch_cost(branch, inner), Node(len(scope), (branch,), size)))
+            found.append((self.branch_cost(branch, inner), PlanNode(len(scope), (branch,), size)))
             if self.limit > _COMPARED_AXES:
                 break
         if not found:
@@ -235,7 +235,7 @@ def _subsets(size: SizePolynomial, width: int) -> SizePolynomial:
     return total
 
 
-def _pruned(nodes: Sequence[Node], root: Branch, axes: int) -> Plan:
+def _pruned(nodes: Sequence[PlanNode], root: Branch, axes: int) -> LiftedPlan:
     """Keep the nodes that are called, in order."""
     used: set[int] = set()
     waiting = [call.node for call in root.calls]
@@ -251,5 +251,5 @@ def _pruned(nodes: Sequence[Node], root: Branch, axes: int) -> Plan:
         return Branch(branch.linear, tuple(calls))
 
     kept = (nodes[number] for number in sorted(used))
-    renamed = (Node(n.parameters, tuple(map(renumber, n.branches)), n.size) for n in kept)
-    return Plan(tuple(renamed), renumber(root), axes)
+    renamed = (PlanNode(n.parameters, tuple(map(renumber, n.branches)), n.size) for n in kept)
+    return LiftedPlan(tuple(renamed), renumber(root), axes)

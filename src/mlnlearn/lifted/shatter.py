@@ -13,7 +13,7 @@ from itertools import product
 from typing import TypeAlias
 
 from mlnlearn.errors import InputError
-from mlnlearn.lifted.plan import Budget, NotLiftable
+from mlnlearn.lifted.plan import NotLiftable, SearchBudget
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, symbol, times
 from mlnlearn.lifted.skolem import Skolemiser
 from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of, steps_of
@@ -34,7 +34,7 @@ Binding: TypeAlias = Mapping[Variable, Place]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LiftedBlock:
     """Interchangeable objects of a type: as many as a symbol says, or one named constant."""
 
     kind: str
@@ -64,11 +64,11 @@ class Shatterer:
 
     def __init__(
         self,
-        blocks: Sequence[Block],
+        blocks: Sequence[LiftedBlock],
         known: Mapping[Known, bool] | None = None,
-        budget: Budget | None = None,
+        budget: SearchBudget | None = None,
     ) -> None:
-        self.budget = budget or Budget()
+        self.budget = budget or SearchBudget()
         self.blocks = blocks
         self.known = known or {}
         self.by_type: dict[str, list[int]] = {}

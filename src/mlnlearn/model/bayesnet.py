@@ -339,7 +339,7 @@ def _check_links(nodes: Sequence[Node]) -> None:
                     raise InputError(f"{variable} is a {types[variable]} before, not a {kind}")
 
 
-def _table(file: TableFile, child: int, nodes: Sequence[Node]) -> ConditionalTable:
+def _table(file: ProbabilityTableFile, child: int, nodes: Sequence[Node]) -> ConditionalTable:
     parents = tuple(file.parents)
     if any(parent >= len(nodes) for parent in parents) or len(set(parents)) < len(parents):
         raise InputError(f"parents: {list(parents)} are not places of different nodes")
@@ -363,7 +363,7 @@ def count_rows(rows: Sequence[Sequence[float]], width: int, length: int) -> Floa
     return np.array(rows, np.float64).reshape(length, width)
 
 
-class TableFile(Struct, forbid_unknown_fields=True):
+class ProbabilityTableFile(Struct, forbid_unknown_fields=True):
     """A conditional table in a file."""
 
     parents: list[Place]
@@ -377,5 +377,5 @@ class NetFile(Struct, forbid_unknown_fields=True):
 
     format: Literal["mlnlearn bayes net 1"]
     nodes: list[NodeFile]
-    tables: list[TableFile]
+    tables: list[ProbabilityTableFile]
     checksum: str = ""

@@ -12,7 +12,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.model.explanation import Contribution
-from mlnlearn.report.markup import Cell, Column, Markup, json_script, number, table, tag
+from mlnlearn.report.markup import Cell, Markup, TableColumn, json_script, number, table, tag
 from mlnlearn.report.reasons import Reasons
 from mlnlearn.report.sections import section
 from mlnlearn.report.views import View
@@ -61,10 +61,10 @@ def atoms_section(
         "Open an atom to see which rules speak for and against it."
     )
     columns = (
-        Column("atom", words=True),
-        Column("probability"),
-        Column("truth", words=True),
-        Column("database", words=True),
+        TableColumn("atom", words=True),
+        TableColumn("probability"),
+        TableColumn("truth", words=True),
+        TableColumn("database", words=True),
     )
     return section(
         "atoms",

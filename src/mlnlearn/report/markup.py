@@ -11,7 +11,7 @@ from typing import Any
 
 from mlnlearn.model.markup import Markup, join, number, tag
 
-__all__ = ["Cell", "Column", "Markup", "join", "json_script", "number", "table", "tag"]
+__all__ = ["Cell", "Markup", "TableColumn", "join", "json_script", "number", "table", "tag"]
 
 
 def json_script(identity: str, data: Any) -> Markup:
@@ -49,7 +49,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table; words are sorted from A to Z, numbers from the largest down."""
 
     title: str
@@ -59,7 +59,7 @@ class Column:
 
 def table(
     caption: str,
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     rows: Iterable[Sequence[Cell]],
     foot: Iterable[Sequence[Cell]] = (),
     *,
@@ -70,7 +70,7 @@ def table(
 
     Examples
     --------
-    >>> text = table("Ages", [Column("age")], [[Cell.of(7.0, 0)]])
+    >>> text = table("Ages", [TableColumn("age")], [[Cell.of(7.0, 0)]])
     >>> '<td class="n" data-v="7.0" data-t="age">7</td>' in text
     True
     """
@@ -97,7 +97,7 @@ def table(
     return tag("div", whole, class_="scroll", role="region", aria_label=caption, tabindex=0)
 
 
-def _row(columns: Sequence[Column], cells: Sequence[Cell]) -> Markup:
+def _row(columns: Sequence[TableColumn], cells: Sequence[Cell]) -> Markup:
     shown = (
         tag(
             "td",

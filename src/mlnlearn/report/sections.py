@@ -20,7 +20,7 @@ from mlnlearn.report.curves import (
     performance_plots,
 )
 from mlnlearn.report.family_trees import MOST_LEAVES, family_key, family_svg
-from mlnlearn.report.markup import Cell, Column, Markup, join, number, table, tag
+from mlnlearn.report.markup import Cell, Markup, TableColumn, join, number, table, tag
 from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
 from mlnlearn.report.views import BayesView, BoostedView, View
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
@@ -79,12 +79,12 @@ def rules_section(view: View, databases: Sequence[Database]) -> Markup:
         + (left_out if len(rules) > len(found) else "")
     )
     columns = (
-        Column("weight", hint="Log-odds for each grounding"),
-        Column("rule", words=True),
-        Column("support", hint="Groundings in which body and head hold"),
-        Column("precision", hint="P(head | body), by counting"),
-        Column("true", hint="True groundings"),
-        Column("of", hint="All groundings"),
+        TableColumn("weight", hint="Log-odds for each grounding"),
+        TableColumn("rule", words=True),
+        TableColumn("support", hint="Groundings in which body and head hold"),
+        TableColumn("precision", hint="P(head | body), by counting"),
+        TableColumn("true", hint="True groundings"),
+        TableColumn("of", hint="All groundings"),
     )
     rows = [_rule_row(rule) for rule in found]
     listed = table("Rules, strongest first", columns, rows, class_="tall cards")
@@ -171,7 +171,12 @@ def overview_section(
     schema = databases[0].schema
     places = [view.values(found.predicate, schema) for found in predictions]
     metrics = (*METRICS, *(ATTRIBUTE_METRICS if any(places) else ()))
-    columns = (Column("predicate", words=True), Column("true"), Column("false"), *_titled(metrics))
+    columns = (
+        TableColumn("predicate", words=True),
+        TableColumn("true"),
+        TableColumn("false"),
+        *_titled(metrics),
+    )
     rows = [
         _fold_row(found.predicate.name, found, metrics, values)
         for found, values in zip(predictions, places, strict=True)
@@ -227,7 +232,12 @@ def _fold_table(
     places: Sequence[int],
 ) -> Markup:
     metrics = (*METRICS, *(ATTRIBUTE_METRICS if places else ()))
-    columns = (Column("database", words=True), Column("true"), Column("false"), *_titled(metrics))
+    columns = (
+        TableColumn("database", words=True),
+        TableColumn("true"),
+        TableColumn("false"),
+        *_titled(metrics),
+    )
     rows = []
     for place, (database, part) in enumerate(zip(databases, parts, strict=True), start=1):
         label = database.name or f"database {place}"
@@ -236,8 +246,8 @@ def _fold_table(
     return table(f"Scores of {predictions.predicate.name} by database", columns, rows, foot)
 
 
-def _titled(metrics: Sequence[str]) -> list[Column]:
-    return [Column(_NAMES.get(name, name), hint=_HINTS.get(name)) for name in metrics]
+def _titled(metrics: Sequence[str]) -> list[TableColumn]:
+    return [TableColumn(_NAMES.get(name, name), hint=_HINTS.get(name)) for name in metrics]
 
 
 def _fold_row(
@@ -256,7 +266,7 @@ def _fold_row(
 
 def _results_table(found: Results) -> Markup:
     names = (*found.metrics, "train_cpu_seconds", "test_cpu_seconds")
-    columns = (Column("fold", words=True), Column("seed"), *_titled(names))
+    columns = (TableColumn("fold", words=True), TableColumn("seed"), *_titled(names))
     rows = [
         [
             Cell(f"{fold.fold}: {fold.name}" if fold.name else f"{fold.fold}"),

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.evaluate.cross_validate import Learner
+from mlnlearn.evaluate.cross_validate import Fits
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.run import model_of
 from mlnlearn.sklearn.tables import coded, database_of, training_databases
@@ -75,7 +75,7 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        learner: Learner | None = None,
+        learner: Fits | None = None,
         target: str | None = None,
         databases: Database | Sequence[Database] | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from mlnlearn.counting.flips import Flips
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.compress import mixed, multipliers
-from mlnlearn.weights.rows import Blocks, Rows, by_row, handy
+from mlnlearn.weights.rows import RowBlocks, Rows, by_row, handy
 
 
 def compress_blocks(
@@ -48,5 +48,5 @@ def compress_blocks(
     new_starts = np.cumsum(lengths) - lengths
     true = np.zeros((len(rows), len(stack)))
     true[new_starts + truth[first] - starts[first]] = size
-    blocks = Blocks(np.arange(len(rows)), new_starts)
+    blocks = RowBlocks(np.arange(len(rows)), new_starts)
     return Rows(np.arange(len(flips)), handy(csr_array(values)), true, size, blocks)

@@ -29,7 +29,7 @@ _MOST_CELLS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CompressedCells:
     """Groups of ground atoms with one flip-count vector each, before equal ones are merged.
 
     A cell is a single listed atom, or all unlisted atoms whose arguments lie in given classes; then
@@ -144,13 +144,13 @@ def _cells(
     predicate: Predicate,
     tables: Sequence[FlipTable],
     flips: Sequence[Flips],
-) -> Cells:
+) -> CompressedCells:
     database, columns, true = _listed(stack, predicate, tables)
     signature = np.zeros(len(database), np.uint64)
     for table in tables:
         signature += _lookup(stack, predicate, table, database, columns)
     rest = _unlisted(stack, predicate, tables, flips, database, columns)
-    return Cells(
+    return CompressedCells(
         np.concatenate([database, rest.database]),
         tuple(np.concatenate(pair) for pair in zip(columns, rest.columns, strict=True)),
         np.concatenate([np.ones(len(database), bool), rest.listed]),
@@ -160,7 +160,7 @@ def _cells(
     )
 
 
-def _with_products(stack: Stack, flips: Sequence[Flips], cells: Cells) -> Cells:
+def _with_products(stack: Stack, flips: Sequence[Flips], cells: CompressedCells) -> CompressedCells:
     """Add the signatures of counts in product form, whose factors are one value on each cell."""
     signature = cells.signature
     for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
@@ -219,11 +219,11 @@ def _unlisted(
     flips: Sequence[Flips],
     listed_database: Codes,
     listed_columns: Sequence[Codes],
-) -> Cells:
+) -> CompressedCells:
     """Count the atoms that are not listed by the classes of their arguments."""
     constant = next(table for table in tables if not table.places)
     databases = np.arange(len(stack), dtype=np.int32)
-    cells = Cells(
+    cells = CompressedCells(
         databases, (), np.zeros(len(stack), bool), np.ones(len(stack), np.int64),
         np.zeros(len(stack), bool), _lookup(stack, predicate, constant, databases, []),
     )  # fmt: skip
@@ -243,7 +243,7 @@ def _unlisted(
         offsets = np.cumsum(lengths) - lengths
         own = classes.of(stack, kind, listed_database, listed_columns[place])
         place_of = offsets[place_of] + own - starts[place_of]
-        cells = Cells(
+        cells = CompressedCells(
             np.repeat(cells.database, lengths),
             (*(np.repeat(c, lengths) for c in cells.columns), classes.member[chosen]),
             np.zeros(len(chosen), bool),
@@ -253,7 +253,7 @@ def _unlisted(
         )
     left = cells.size - np.bincount(place_of, minlength=len(cells.size))
     keep = np.flatnonzero(left)
-    return Cells(
+    return CompressedCells(
         cells.database[keep], tuple(column[keep] for column in cells.columns), cells.listed[keep],
         left[keep], cells.true[keep], cells.signature[keep],
     )  # fmt: skip
@@ -330,7 +330,7 @@ def _classes(
 
 
 def _vectors(
-    stack: Stack, predicate: Predicate, flips: Sequence[Flips], cells: Cells, chosen: Ints
+    stack: Stack, predicate: Predicate, flips: Sequence[Flips], cells: CompressedCells, chosen: Ints
 ) -> csr_array:
     """Build the flip-count vectors of some cells."""
     database = cells.database[chosen]

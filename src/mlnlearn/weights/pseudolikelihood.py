@@ -23,7 +23,7 @@ from mlnlearn.weights.blocks import compress_blocks
 from mlnlearn.weights.compress import compress
 from mlnlearn.weights.data import refuse_unknown, refuse_violations
 from mlnlearn.weights.objective import Floats
-from mlnlearn.weights.rows import Blocks, Numbers, RowLikelihood, Rows
+from mlnlearn.weights.rows import Numbers, RowBlocks, RowLikelihood, Rows
 
 
 @dataclass(frozen=True)
@@ -159,5 +159,5 @@ def _undecided(rows: Rows, held: Floats) -> Rows:
     possible = held == np.repeat(held[chosen], rows.blocks.lengths)
     kept = np.flatnonzero(possible)
     lengths = np.add.reduceat(possible, starts, dtype=np.int64) if len(starts) else starts
-    blocks = Blocks(np.arange(len(kept)), np.cumsum(lengths) - lengths)
+    blocks = RowBlocks(np.arange(len(kept)), np.cumsum(lengths) - lengths)
     return replace(rows, counts=rows.counts[kept], true=rows.true[kept], blocks=blocks)

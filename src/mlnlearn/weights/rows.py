@@ -23,7 +23,7 @@ _DENSE_LIMIT = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class RowBlocks:
     """Choices among rows.
 
     Attributes
@@ -72,7 +72,7 @@ class Rows:
     Two blocks of two atoms; the feature counts 1 for the one that is true in the first one only.
 
     >>> counts, true = np.array([[0.0], [1.0]]), np.array([0.5, 0.5])
-    >>> choices = Blocks(np.array([0, 1]), np.array([0]))
+    >>> choices = RowBlocks(np.array([0, 1]), np.array([0]))
     >>> rows = Rows(np.array([0]), counts, true, np.array([1.0]), choices)
     >>> round(rows.value(np.zeros(1)), 4), rows.derivatives(np.zeros(1))[0].tolist()
     (-0.6931, [0.0])
@@ -82,7 +82,7 @@ class Rows:
     counts: Floats | csr_array
     true: Floats
     total: Floats
-    blocks: Blocks | None = None
+    blocks: RowBlocks | None = None
 
     def weighed(self, databases: Floats | NDArray[np.bool_]) -> Rows:
         """Return the rows with their weights by database added up, each database by its share."""

@@ -21,13 +21,13 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body
 from mlnlearn.errors import CountOverflowError
 from mlnlearn.run import check_time
-from mlnlearn.structure.boosting.language import Language, Template, new_types, repeats
+from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
 
 _WORK = 1 << 27  # rows times templates in one block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class FeatureBlock:
     """Some candidates of a conjunction and their counts.
 
     Attributes
@@ -114,7 +114,7 @@ class Features:
         world: Objects,
         examples: Codes,
         types: tuple[str, ...],
-        language: Language,
+        language: BodyLanguage,
         most_rows: int = 1 << 21,
         memory: int = 1 << 29,
         flip: Flip | None = None,
@@ -126,26 +126,26 @@ class Features:
         self.most_rows = most_rows
         self.memory = memory
         self._tables: OrderedDict[Body, Bindings] = OrderedDict()
-        self._blocks: OrderedDict[tuple[Body, bool], list[Block]] = OrderedDict()
+        self._blocks: OrderedDict[tuple[Body, bool], list[FeatureBlock]] = OrderedDict()
         self._used = 0
 
     def __len__(self) -> int:
         return self.root.size
 
-    def blocks(self, body: Body, pairs: bool = True) -> Iterator[Block]:
+    def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
         """Yield all candidates to extend a conjunction, or the single literals only."""
         yield from self._kept(body, False)
         if pairs and self.language.lookahead:
             yield from self._kept(body, True)
 
-    def _kept(self, body: Body, pairs: bool) -> Iterator[Block]:
+    def _kept(self, body: Body, pairs: bool) -> Iterator[FeatureBlock]:
         """Yield blocks from memory, or compute them and keep them if they are not too large."""
         key = body, pairs
         if key in self._blocks:
             self._blocks.move_to_end(key)
             yield from self._blocks[key]
             return
-        kept: list[Block] | None = []
+        kept: list[FeatureBlock] | None = []
         size = 0
         for block in self._pairs(body) if pairs else self._single(body):
             size += block.nbytes
@@ -196,13 +196,13 @@ class Features:
             types += new_types(pattern, len(types))
         return types
 
-    def _single(self, body: Body) -> Iterator[Block]:
+    def _single(self, body: Body) -> Iterator[FeatureBlock]:
         types = self._types(body)
         templates = self.language.single(types)
         usable = [t for t in templates if not repeats(body, t, len(types))]
         yield from self._count(self.table(body), (), usable)
 
-    def _pairs(self, body: Body) -> Iterator[Block]:
+    def _pairs(self, body: Body) -> Iterator[FeatureBlock]:
         types = self._types(body)
         table = self.table(body)
         for first, second in self.language.pairs(types):
@@ -218,7 +218,7 @@ class Features:
 
     def _count(
         self, table: Bindings, prefix: Body, templates: Sequence[Template]
-    ) -> Iterator[Block]:
+    ) -> Iterator[FeatureBlock]:
         """Count templates in one pass, or several where that would take too much memory."""
         most = max(_WORK // max(len(table), 1), 1)
         own = [] if table.flip is None else [t for t in templates if self._is_own(t)]
@@ -233,7 +233,9 @@ class Features:
         flip = self.root.flip
         return flip is not None and template.pattern.predicate == flip.predicate
 
-    def _own_block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> Block:
+    def _own_block(
+        self, table: Bindings, prefix: Body, templates: Sequence[Template]
+    ) -> FeatureBlock:
         """Count literals of the target itself one by one, no example counting as true."""
         first, names, found = [], [], []
         size = 0
@@ -250,9 +252,9 @@ class Features:
         if count.max(initial=0) > np.iinfo(np.int32).max:
             raise _too_many()
         arrays = (part.astype(np.int32) for part in (candidate, example, count))
-        return Block(prefix, tuple(templates), tuple(first), tuple(names), size, *arrays)
+        return FeatureBlock(prefix, tuple(templates), tuple(first), tuple(names), size, *arrays)
 
-    def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> Block:
+    def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
         programs, used, first, names = [], [], [], []
         size = 0
         for template in templates:
@@ -279,7 +281,7 @@ class Features:
         )
         if too_large:
             raise _too_many()
-        return Block(
+        return FeatureBlock(
             prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
         )
 

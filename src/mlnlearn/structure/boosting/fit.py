@@ -20,8 +20,8 @@ from mlnlearn.model.boosted.rules import ClauseList, Step, TargetRules
 from mlnlearn.run import Fitted, Notes
 from mlnlearn.structure.boosting.clauses import ClauseSettings, FoundList, find_clause
 from mlnlearn.structure.boosting.features import Features
-from mlnlearn.structure.boosting.language import Language
-from mlnlearn.structure.boosting.pool import Expected, Pool, Sampling, make_pool
+from mlnlearn.structure.boosting.language import BodyLanguage
+from mlnlearn.structure.boosting.pool import Expected, NegativeSampling, Pool, make_pool
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 
@@ -68,7 +68,7 @@ class TargetState:
 
     predicate: Predicate
     pool: Pool
-    language: Language
+    language: BodyLanguage
     prior: ClauseList
     potential: Floats
     features: Features | None = None
@@ -125,10 +125,10 @@ class Boosting:
     def __init__(
         self,
         world: Objects,
-        languages: Mapping[str, Language],
+        languages: Mapping[str, BodyLanguage],
         examples: Mapping[str, Examples],
         priors: Mapping[str, ClauseList],
-        sampling: Sampling,
+        sampling: NegativeSampling,
         settings: StepSettings,
         base: TreeSettings | ClauseSettings,
         seed: int,

@@ -52,7 +52,7 @@ Pairs: TypeAlias = tuple[tuple[Template, tuple[Template, ...]], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Language:
+class BodyLanguage:
     """Which literals may be tried, given the variables there are.
 
     Attributes
@@ -149,7 +149,7 @@ def language_of(
     max_constants: int | None = None,
     lookahead: bool = True,
     recursive: bool = False,
-) -> Language:
+) -> BodyLanguage:
     """Return the language for one target.
 
     Parameters
@@ -197,7 +197,7 @@ def language_of(
         several = [mode for mode in found if mode.signs.count("#") > 1]
         kinds = {kind for mode in several for kind in mode.predicate.types}
         constants = {kind: tuple(world.values(kind)[0]) for kind in kinds}
-        return Language(found, counted, heads, lookahead, constants)
+        return BodyLanguage(found, counted, heads, lookahead, constants)
     derived = []
     for name in allowed:
         predicate = schema[name]
@@ -207,7 +207,7 @@ def language_of(
             for place, kind in enumerate(predicate.types)
             if kind in counted and predicate.arity > 1
         ]
-    return Language(tuple(derived), counted, heads, lookahead)
+    return BodyLanguage(tuple(derived), counted, heads, lookahead)
 
 
 def _is_value(world: Objects, kind: str, most: int) -> bool:

@@ -19,8 +19,8 @@ from mlnlearn.run import Course, Fitted, Notes, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.boosting.clauses import ClauseSettings
 from mlnlearn.structure.boosting.fit import Adds, Boosting, StepSettings
-from mlnlearn.structure.boosting.language import Language, language_of
-from mlnlearn.structure.boosting.pool import Expected, Sampling
+from mlnlearn.structure.boosting.language import BodyLanguage, language_of
+from mlnlearn.structure.boosting.pool import Expected, NegativeSampling
 from mlnlearn.structure.boosting.prior import prior_clauses
 from mlnlearn.structure.boosting.trees import TreeSettings
 from mlnlearn.structure.learner import Learner
@@ -169,7 +169,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
         given = {part.predicate.name: part for part in sets}
         return self.boosting(world, self.languages(world), given)
 
-    def languages(self, world: Objects) -> dict[str, Language]:
+    def languages(self, world: Objects) -> dict[str, BodyLanguage]:
         """Return the literals that may be tried, for each target."""
         lookahead = self.literals_per_node > 1
         names = [predicate.name for predicate in world.schema.predicates]
@@ -192,7 +192,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
     def boosting(
         self,
         world: Objects,
-        languages: Mapping[str, Language],
+        languages: Mapping[str, BodyLanguage],
         examples: Mapping[str, Examples],
         copies: int = 0,
         expected: Mapping[str, Expected] | None = None,
@@ -211,7 +211,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
             languages,
             examples,
             prior_clauses(self.initial, self.targets, world.schema),
-            Sampling(
+            NegativeSampling(
                 self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
             ),
             StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, copies > 0),

@@ -42,7 +42,7 @@ PAPER_POTENTIAL = -1.8
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class NegativeSampling:
     """How examples are weighted and drawn.
 
     Attributes
@@ -104,7 +104,7 @@ class Pool:
     start: float
     shift: float
     held_out: Mask
-    sampling: Sampling
+    sampling: NegativeSampling
 
     def draw(self, rng: np.random.Generator) -> Mask:
         """Return the examples that take part in one step."""
@@ -146,7 +146,7 @@ def make_pool(
     world: Objects,
     target: str,
     examples: Examples | None,
-    sampling: Sampling,
+    sampling: NegativeSampling,
     rng: np.random.Generator,
     expected: Expected | None = None,
 ) -> Pool:
@@ -159,7 +159,8 @@ def make_pool(
     >>> facts = {"likes": [("Anna", "Bob")]}
     >>> names = {"person": [f"P{i}" for i in range(8)]}
     >>> world = Objects([Database.from_facts(schema, facts, domains=names)])
-    >>> pool = make_pool(world, "likes", None, Sampling(balance=9.0), np.random.default_rng(0))
+    >>> drawn = NegativeSampling(balance=9.0)
+    >>> pool = make_pool(world, "likes", None, drawn, np.random.default_rng(0))
     >>> len(pool.labels), round(float(pool.weight.sum()), 6), round(pool.start + pool.shift, 4)
     (100, 10.0, -4.5951)
     """
@@ -196,7 +197,7 @@ def _population(
 
 
 def _weights(
-    examples: Examples, goal: Floats, sampling: Sampling
+    examples: Examples, goal: Floats, sampling: NegativeSampling
 ) -> tuple[Floats, Floats, float, float]:
     """Return training weights, what to learn under them, the first potential, and the shift."""
     labels = examples.labels

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.pattern import Body
-from mlnlearn.structure.boosting.features import Block
+from mlnlearn.structure.boosting.features import FeatureBlock
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -99,7 +99,7 @@ def gain(moment: float, square: float) -> float:
     return moment * moment / square if square > 0 else 0.0
 
 
-def clause_sums_of(block: Block, regression: Regression) -> Sums:
+def clause_sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the examples, for every candidate of a block, what a clause without a rest needs."""
     if regression.existential:
         return sums_of(block, regression)
@@ -108,7 +108,7 @@ def clause_sums_of(block: Block, regression: Regression) -> Sums:
     return Sums(moment, square, np.zeros_like(moment), np.zeros_like(moment), examples)
 
 
-def sums_of(block: Block, regression: Regression) -> Sums:
+def sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the node's examples, for every candidate of a block."""
     total, mass, _ = regression.moments
     if regression.existential:
@@ -190,10 +190,10 @@ def _gains(moment: Floats, square: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class BestTest:
     """The best candidate found so far."""
 
     gain: float
     test: Body
-    block: Block
+    block: FeatureBlock
     number: int

@@ -11,7 +11,7 @@ from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.scoring import (
-    Choice,
+    BestTest,
     Floats,
     Mask,
     Regression,
@@ -175,7 +175,7 @@ def _split(
 
 def best_split(
     features: Features, body: Body, regression: Regression, settings: TreeSettings
-) -> Choice | None:
+) -> BestTest | None:
     """Return the test that lowers the squared error most, or None where none does."""
     number = np.count_nonzero(regression.inside)
     if number < 2 * settings.min_examples or features.is_too_large(body):
@@ -189,7 +189,7 @@ def best_split(
         gains = np.where(few, -np.inf, split_gains(sums))
         place = int(np.argmax(gains)) if len(gains) else 0
         if len(gains) and gains[place] > (least if best is None else best.gain):
-            best = Choice(float(gains[place]), block.test(place), block, place)
+            best = BestTest(float(gains[place]), block.test(place), block, place)
     return best
 
 

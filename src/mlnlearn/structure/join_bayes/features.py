@@ -23,7 +23,7 @@ from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
-from mlnlearn.weights.rows import Blocks, Rows
+from mlnlearn.weights.rows import RowBlocks, Rows
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class AttributeFeatures:
         features = np.flatnonzero(matrix.getnnz(axis=0))
         # what cannot be predicted is not among the choices
         members = np.arange(len(true)).reshape(-1, size)[:, self.first :]
-        blocks = Blocks(members.reshape(-1), np.arange(len(members)) * members.shape[1])
+        blocks = RowBlocks(members.reshape(-1), np.arange(len(members)) * members.shape[1])
         total = true.reshape(-1, size).sum(axis=1)
         return Rows(features, csr_array(matrix[:, features]), true, total, blocks)
 

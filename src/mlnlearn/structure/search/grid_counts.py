@@ -21,7 +21,7 @@ from mlnlearn.structure.search.network import Histogram, ScoreTest
 from mlnlearn.structure.search.terms import GridCells, Term
 from mlnlearn.structure.search.weighted_grid import WeightedGrid
 from mlnlearn.weights.objective import Floats
-from mlnlearn.weights.rows import Blocks, Numbers
+from mlnlearn.weights.rows import Numbers, RowBlocks
 
 _CACHE_BYTES = 1 << 28
 
@@ -74,7 +74,7 @@ class GridCounts:
         """Return the places of which exactly one value holds for each choice of the others."""
         return self.grid.exclusive(predicate)
 
-    def _blocks(self, predicate: str) -> Blocks | None:
+    def _blocks(self, predicate: str) -> RowBlocks | None:
         """Return the live cells of each block, where cells exclude each other."""
         exclusive = self.grid.exclusive(predicate)
         if not exclusive:
@@ -85,7 +85,7 @@ class GridCounts:
         sizes = [shape[axis] for axis in outer]
         block_of = np.ravel_multi_index([places[axis] for axis in outer], sizes)
         _, lengths = np.unique(block_of, return_counts=True)
-        return Blocks(np.argsort(block_of, kind="stable"), np.cumsum(lengths) - lengths)
+        return RowBlocks(np.argsort(block_of, kind="stable"), np.cumsum(lengths) - lengths)
 
     def term(self, predicate: str) -> Term:
         """Return a predicate's term of the likelihood, with no features yet."""

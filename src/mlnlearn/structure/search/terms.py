@@ -14,7 +14,7 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import expand_ranges
 from mlnlearn.weights.compress import mixed
 from mlnlearn.weights.objective import Floats
-from mlnlearn.weights.rows import Blocks, Numbers, Rows, by_row
+from mlnlearn.weights.rows import Numbers, RowBlocks, Rows, by_row
 
 Test = Callable[[Floats], tuple[float, float, Floats]]
 """From a new feature's counts on all cells: slope and curvature in its weight, and coupling."""
@@ -43,7 +43,7 @@ class GridCells:
     total: Floats
     database: Numbers
     databases: int
-    blocks: Blocks | None = None
+    blocks: RowBlocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _grouped(cells: GridCells, features: Numbers, counts: Floats, row_of: Number
     one = members[starts]
     shape = len(first), cells.databases
     total = by_row(group_of, cells.database[one], cells.total[one], shape)
-    blocks = Blocks(row_of[chosen], np.cumsum(lengths) - lengths)
+    blocks = RowBlocks(row_of[chosen], np.cumsum(lengths) - lengths)
     return Term(cells, Rows(features, counts, true, total, blocks), row_of, group_of)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from mlnlearn.model.boosted.rules import Step, TargetRules
-from mlnlearn.structure.boosting.language import Language
+from mlnlearn.structure.boosting.language import BodyLanguage
 from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
 from mlnlearn.structure.structural_em.expectation import Worlds
 from mlnlearn.structure.structural_em.notes import Note
@@ -21,7 +21,7 @@ from mlnlearn.structure.structural_em.potentials import StackedPotentials
 
 def maximised(
     base: BoostedMLN | BoostedRDN,
-    languages: Mapping[str, Language],
+    languages: Mapping[str, BodyLanguage],
     worlds: Worlds,
     potentials: StackedPotentials | None,
     steps: Sequence[Sequence[Step]],
