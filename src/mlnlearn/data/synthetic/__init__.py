@@ -2,8 +2,19 @@
 
 from mlnlearn.data.synthetic.disjunctive import disjunctive
 from mlnlearn.data.synthetic.hide import hide
+from mlnlearn.data.synthetic.messy import MessyShop, Planted, messy_shop
 from mlnlearn.data.synthetic.smokers import smokers
 from mlnlearn.data.synthetic.truth import Synthetic, Truth
 from mlnlearn.data.synthetic.university import university
 
-__all__ = ["Synthetic", "Truth", "disjunctive", "hide", "smokers", "university"]
+__all__ = [
+    "MessyShop",
+    "Planted",
+    "Synthetic",
+    "Truth",
+    "disjunctive",
+    "hide",
+    "messy_shop",
+    "smokers",
+    "university",
+]
