@@ -1,10 +1,12 @@
 """Formulas by brute force: truth, counts and flip counts over every grounding."""
 
+import math
 from collections import Counter
 from contextlib import suppress
+from fractions import Fraction
 from itertools import product
 
-from mlnlearn.logic.atoms import Atom, Comparison, Constant
+from mlnlearn.logic.atoms import Atom, Calculation, Comparison, Constant
 from mlnlearn.logic.formulas import (
     And,
     Exists,
@@ -30,6 +32,11 @@ def is_true(formula, assignment, facts, domains):
     match formula:
         case Atom():
             return grounded(formula, assignment) in facts[formula.predicate.name]
+        case Comparison(operator, left, right) if formula.calculates:
+            sides = _number(left, assignment), _number(right, assignment)
+            return None not in sides and (
+                sides[0] == sides[1] if operator == "=" else _compare(operator, *sides)
+            )
         case Comparison(operator, left, right):
             return _compare(operator, _name(left, assignment), _name(right, assignment))
         case Not(part):
@@ -56,6 +63,25 @@ def is_true(formula, assignment, facts, domains):
 
 def _name(term, assignment):
     return term.name if isinstance(term, Constant) else assignment[term]
+
+
+def _number(side, assignment):
+    """The value of one side of a comparison; None where something is divided by zero."""
+    if not isinstance(side, Calculation):
+        return int(_name(side, assignment))
+    left, right = _number(side.left, assignment), _number(side.right, assignment)
+    if left is None or right is None or (side.operator in "/%" and right == 0):
+        return None
+    match side.operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return int(Fraction(left, right))
+    return int(math.fmod(left, right))
 
 
 def _compare(operator, left, right):

@@ -1,6 +1,6 @@
 """From formulas to products of relation atoms: what the engines can join.
 
-Order comparisons and quantified sub-formulas become relations of their own, derived from the
+Orders, calculations and quantified sub-formulas become relations of their own, derived from the
 domains or counted once; equalities are solved away. What is left is a sum of products of positive
 atoms.
 """
@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from mlnlearn.counting.arrays import Codes, expand_ranges
+from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.comparisons import comparison_atom
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
-from mlnlearn.logic.fold import order_key
 from mlnlearn.logic.formulas import (
     And,
     Exists,
@@ -139,8 +137,8 @@ def _without_quantifiers(
     stack: Stack, formula: Formula, types: dict[Variable, str], existing: Exister
 ) -> Formula:
     match formula:
-        case Comparison(operator) if operator != "=":
-            return order_atom(stack, formula, types)
+        case Comparison() if not formula.equates:
+            return comparison_atom(stack, formula, types)
         case Forall(variables, body):
             denied = Not(Exists(variables, Not(body)))
             return _without_quantifiers(stack, denied, types, existing)
@@ -161,51 +159,3 @@ def _typed(stack: Stack, body: Formula, types: dict[Variable, str]) -> Formula:
     untold = [v for v in free_variables(body) if v not in known and v in types]
     members = (member_atom(stack, types[variable], variable) for variable in untold)
     return And((body, *members)) if untold else body
-
-
-def order_atom(stack: Stack, comparison: Comparison, types: dict[Variable, str]) -> Atom:
-    """Turn ``x < y`` into an atom of a relation made from the domain of the variables' type."""
-    left, right = comparison.terms
-    kind = next((types[t] for t in (left, right) if isinstance(t, Variable)), None)
-    if kind is None:
-        raise InputError(f"a comparison needs a variable: {comparison}")
-    variables = tuple(term for term in (left, right) if isinstance(term, Variable))
-    shape = " ".join("?" if isinstance(term, Variable) else str(term) for term in (left, right))
-    name = f"$({shape}) {comparison.operator} on {kind}"
-    predicate = Predicate(name, (kind,) * len(variables))
-    if not stack.derived(predicate):
-        database, columns = _order_rows(stack, kind, comparison)
-        stack.derive(predicate, database, columns)
-    return Atom(predicate, variables)
-
-
-def _order_rows(stack: Stack, kind: str, comparison: Comparison) -> tuple[Codes, Sequence[Codes]]:
-    """Return the constants (or pairs of constants) of a type for which a comparison holds."""
-    members = stack.members(kind)
-    codes = members.columns[0]
-    left, right = comparison.terms
-    names = [term.name for term in (left, right) if isinstance(term, Constant)]
-    ranks = _ranks([*stack.vocabularies[kind].names, *names])
-    if isinstance(left, Constant) or isinstance(right, Constant):
-        own, others = np.full(len(codes), ranks[-1]), ranks[codes]
-        pair = (own, others) if isinstance(left, Constant) else (others, own)
-        keep = _holds(comparison.operator, *pair)
-        return members.database[keep], [codes[keep]]
-    sizes = stack.sizes(kind)
-    lengths = sizes[members.database]
-    first = np.repeat(np.arange(len(codes)), lengths)
-    second = expand_ranges((np.cumsum(sizes) - sizes)[members.database], lengths)
-    keep = _holds(comparison.operator, ranks[codes[first]], ranks[codes[second]])
-    return members.database[first[keep]], [codes[first[keep]], codes[second[keep]]]
-
-
-def _ranks(names: Sequence[str]) -> Codes:
-    """Rank names in the order of comparisons; names equal in it tie."""
-    keys = [order_key(name) for name in names]
-    order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-    return np.array([order[key] for key in keys], np.int32)
-
-
-def _holds(operator: str, left: Codes, right: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    tests = {"<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal}
-    return np.asarray(tests[operator](left, right), np.bool_)

@@ -185,6 +185,8 @@ def constants_of(formula: Formula) -> set[tuple[str, str]]:
         if isinstance(part, Atom):
             pairs = zip(part.predicate.types, part.terms, strict=True)
             return {(kind, term.name) for kind, term in pairs if isinstance(term, Constant)}
+        if isinstance(part, Comparison) and part.calculates:
+            return set()
         if isinstance(part, Comparison):
             kinds = [types[t] for t in part.terms if isinstance(t, Variable) and t in types]
             names = [term.name for term in part.terms if isinstance(term, Constant)]

@@ -205,5 +205,5 @@ def _without_facts(schema: Schema, domains: Domains, named: Iterable[tuple[str, 
 
 def _has_order(formula: Formula) -> bool:
     if isinstance(formula, Comparison):
-        return formula.operator != "="
+        return not formula.equates
     return any(map(_has_order, children(formula)))

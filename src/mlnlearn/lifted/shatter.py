@@ -176,9 +176,9 @@ class Shatterer:
     def _truth(self, atom: AnyAtom, binding: Binding) -> bool | None:
         """Decide a comparison, or an atom by evidence; None where it is open."""
         if isinstance(atom, Comparison):
-            if atom.operator != "=":
+            if not atom.equates:
                 raise NotLiftable(
-                    f"lifted inference has no order of objects: {atom}",
+                    f"lifted inference has no order of objects and no arithmetic: {atom}",
                     hint="only = and != can stand in its formulas",
                 )
             return self._same(atom, binding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -115,24 +116,81 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A built-in test of two terms: ``=``, ``<``, ``>``, ``<=`` or ``>=``.
+class Calculation:
+    """A whole number worked out from others, on one side of a comparison: ``t + 1``.
 
-    Inequality ``!=`` is a negated ``=``. Equality compares names; the order puts numbers first, by
-    value, then all other names, as text.
+    ``/`` and ``%`` cut off towards zero, as in the original system; by zero they have no value.
+
+    Examples
+    --------
+    >>> print(Calculation("*", Calculation("+", Variable("x"), Constant("1")), Variable("y")))
+    (x + 1) * y
     """
 
     operator: str
-    left: Term
-    right: Term
+    left: Operand
+    right: Operand
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The two sides."""
-        return (self.left, self.right)
+        """The variables and constants it is worked out from, repeats included."""
+        return (*_leaves(self.left), *_leaves(self.right))
+
+    def __str__(self) -> str:
+        sides = (
+            f"({s})" if isinstance(s, Calculation) else str(s) for s in (self.left, self.right)
+        )
+        return f" {self.operator} ".join(sides)
+
+
+Operand: TypeAlias = Variable | Constant | Calculation
+
+
+def _leaves(side: Operand) -> tuple[Term, ...]:
+    return side.terms if isinstance(side, Calculation) else (side,)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A built-in test of two sides: ``=``, ``<``, ``>``, ``<=`` or ``>=``.
+
+    Inequality ``!=`` is a negated ``=``. Of terms, equality compares names; the order puts numbers
+    first, by value, then all other names, as text. Where a side is a `Calculation`, both are whole
+    numbers and compared as such.
+    """
+
+    operator: str
+    left: Operand
+    right: Operand
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The variables and constants of both sides."""
+        return (*_leaves(self.left), *_leaves(self.right))
+
+    @property
+    def calculates(self) -> bool:
+        """Whether a side is worked out."""
+        return isinstance(self.left, Calculation) or isinstance(self.right, Calculation)
+
+    @property
+    def equates(self) -> bool:
+        """Whether it says that two terms are the same object: no order, nothing worked out."""
+        return self.operator == "=" and not self.calculates
+
+    def with_terms(self, replace: Callable[[Term], Term]) -> Comparison:
+        """Return the comparison with every term replaced."""
+        return Comparison(self.operator, _mapped(self.left, replace), _mapped(self.right, replace))
 
     def __str__(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
+
+
+def _mapped(side: Operand, replace: Callable[[Term], Term]) -> Operand:
+    if isinstance(side, Calculation):
+        left, right = _mapped(side.left, replace), _mapped(side.right, replace)
+        return Calculation(side.operator, left, right)
+    return replace(side)
 
 
 AnyAtom: TypeAlias = Atom | Comparison

@@ -174,7 +174,10 @@ def _are_twins(literals: ClauseKey, one: int, other: int) -> bool:
 def item_of(atom: AnyAtom, *marks: int) -> Item:
     """Return the labelled form of an atom; `marks` (such as its sign) become part of the label."""
     if isinstance(atom, Comparison):
-        return ("", atom.operator, *marks), atom.terms
+        shape = atom.operator
+        if atom.calculates:
+            shape = str(atom.with_terms(lambda _: Variable("_")))
+        return ("", shape, *marks), atom.terms
     return (atom.predicate.name, *marks), atom.terms
 
 
@@ -218,6 +221,6 @@ def _mirror(atom: AnyAtom) -> AnyAtom:
 
 def _sorted_equality(literal: Literal) -> Literal:
     atom = literal.atom
-    if isinstance(atom, Comparison) and atom.operator == "=" and str(atom.right) < str(atom.left):
+    if isinstance(atom, Comparison) and atom.equates and str(atom.right) < str(atom.left):
         return Literal(Comparison("=", atom.right, atom.left), literal.positive)
     return literal

@@ -44,5 +44,5 @@ def constants_of(formula: Formula) -> set[tuple[str, str]]:
 
 def _equalities(formula: Formula) -> list[Comparison]:
     if isinstance(formula, Comparison):
-        return [formula] if formula.operator == "=" else []
+        return [formula] if formula.equates else []
     return [found for part in children(formula) for found in _equalities(part)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
-from mlnlearn.logic.atoms import Constant
+from mlnlearn.logic.atoms import Constant, Variable
 from mlnlearn.logic.formulas import (
     EitherSign,
     Formula,
@@ -56,13 +56,31 @@ def expand_rule(rule: Rule, domains: Mapping[str, Sequence[str]]) -> tuple[Rule,
             f"{rule.formula} stands for {count} rules; the limit is {_MOST_RULES}",
             hint="mark fewer variables with + or fewer atoms with *",
         )
-    bare = replace(rule, per_constant=())
     mappings = [dict(zip(rule.per_constant, values, strict=True)) for values in product(*choices)]
     return tuple(
-        replace(bare, formula=substitute_formula(formula, mapping) if mapping else formula)
+        replace(
+            _weighted(rule, mapping),
+            formula=substitute_formula(formula, mapping) if mapping else formula,
+        )
         for formula in _signed(rule.formula)
         for mapping in mappings
     )
+
+
+def _weighted(rule: Rule, mapping: Mapping[Variable, Constant]) -> Rule:
+    """Return a rule for one choice of constants; the value of `weighted_by` is its weight."""
+    bare = replace(rule, per_constant=())
+    if rule.weighted_by is None or rule.weighted_by not in mapping:
+        return bare
+    name = mapping[rule.weighted_by].name
+    try:
+        weight = float(name)
+    except ValueError:
+        raise InputError(
+            f"{Constant(name)} is no number, so it cannot be a weight: {rule}",
+            hint=f"give '{rule.weighted_by}' a type of its own, of numbers",
+        ) from None
+    return replace(bare, weight=weight, locked=True, weighted_by=None)
 
 
 def _choices(rule: Rule, domains: Mapping[str, Sequence[str]]) -> list[list[Constant]]:

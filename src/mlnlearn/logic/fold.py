@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mlnlearn.logic.arithmetic import holds
 from mlnlearn.logic.atoms import Comparison, Variable
 from mlnlearn.logic.formulas import And, Exists, Forall, Formula, Iff, Implies, Not, Or
 
@@ -27,6 +28,10 @@ def truth_of(comparison: Comparison) -> bool | None:
     >>> truth_of(Comparison("=", Variable("x"), Constant("Anna"))) is None
     True
     """
+    if comparison.calculates:
+        if any(isinstance(term, Variable) for term in comparison.terms):
+            return None
+        return bool(holds(comparison, {}, 1)[0])
     left, right = comparison.terms
     if left == right:
         return comparison.operator in {"=", "<=", ">="}

@@ -222,14 +222,15 @@ def variable_types(formula: Formula) -> dict[Variable, str]:
         for term, kind in zip(atom.terms, atom.predicate.types, strict=True):
             if isinstance(term, Variable):
                 types.setdefault(term, kind)
-    compared = [c.terms for c in _comparisons(formula)]
-    pairs = [(a, b) for a, b in compared if isinstance(a, Variable) and isinstance(b, Variable)]
-    for _ in pairs:  # a chain x = y ^ y = z hands the type on by one link a round
-        for left, right in pairs:
-            if left in types:
-                types.setdefault(right, types[left])
-            elif right in types:
-                types[left] = types[right]
+    groups = [
+        [term for term in comparison.terms if isinstance(term, Variable)]
+        for comparison in _comparisons(formula)
+    ]
+    for _ in groups:  # a chain x = y ^ y = z hands the type on by one link a round
+        for group in groups:
+            known = [types[variable] for variable in group if variable in types]
+            for variable in group if known else ():
+                types.setdefault(variable, known[0])
     return types
 
 
@@ -259,6 +260,9 @@ class Rule:
         Variables marked ``+x``: the rule stands for one rule a constant, each with its own weight.
     whole
         Square brackets: keep as one formula, never split it into clauses.
+    weighted_by
+        A variable in front, ``conf: F``, one of `per_constant`: the rule for each of its values has
+        that number as its weight, which no learning changes.
     """
 
     formula: Formula
@@ -267,6 +271,7 @@ class Rule:
     locked: bool = False
     per_constant: tuple[Variable, ...] = ()
     whole: bool = False
+    weighted_by: Variable | None = None
 
     def __post_init__(self) -> None:
         """Take the variables of a leading FORALL as free; refuse a weight that is no number."""
@@ -279,8 +284,9 @@ class Rule:
 
     def __str__(self) -> str:
         """Print the rule as it stands in an ``.mln`` file, weights to the last digit."""
-        text = str(_marked(self.formula, frozenset(self.per_constant)))
+        text = str(_marked(self.formula, frozenset(self.per_constant) - {self.weighted_by}))
         text = f"[{text}]" if self.whole else text
+        text = f"{self.weighted_by}: {text}" if self.weighted_by else text
         lock = "." if self.locked else ""
         weight = "" if self.weight is None else f"{float(self.weight)!r}{lock} "
         return f"{weight}{text}{'.' if self.hard else ''}"
@@ -295,8 +301,8 @@ def _marked(formula: Formula, marked: frozenset[Variable]) -> Formula:
     match formula:
         case Atom(predicate, terms):
             return Atom(predicate, tuple(mark(term) for term in terms))
-        case Comparison(operator, left, right):
-            return Comparison(operator, mark(left), mark(right))
+        case Comparison():
+            return formula.with_terms(mark)
         case EitherSign(Atom(predicate, terms)):
             return EitherSign(Atom(predicate, tuple(mark(term) for term in terms)))
         case Exists(variables, body):

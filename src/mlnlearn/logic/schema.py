@@ -27,6 +27,9 @@ class Schema:
     listed
         Constants that a type has at least (``topic = {Sports, Politics, ...}``); a database may
         have more.
+    closed
+        Predicates declared ``*p(type)``: what a database does not list of them is false, even
+        where it lists nothing.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Schema:
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     functional: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, *declarations: str) -> Schema:
@@ -105,15 +109,17 @@ class Schema:
             self.declared,
             {name: places for name, places in self.functional.items() if name in keep},
             self.listed,
+            self.closed & keep,
         )
 
     def declaration(self, name: str) -> str:
         """Return the declaration of a predicate as it stands in an ``.mln`` file."""
         predicate, marked = self[name], self.functional.get(name, ())
+        star = "*" if name in self.closed else ""
         if predicate.function or not predicate.types:
-            return str(predicate)
+            return f"{star}{predicate}"
         kinds = (k + "!" if i in marked else k for i, k in enumerate(predicate.types))
-        return f"{name}({','.join(kinds)})"
+        return f"{star}{name}({','.join(kinds)})"
 
     def __str__(self) -> str:
         lines = [

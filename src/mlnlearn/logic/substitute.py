@@ -34,8 +34,7 @@ def substitute(part: T, mapping: Substitution) -> T:
     if isinstance(part, Atom):
         return Atom(part.predicate, tuple(_replace(term, mapping) for term in part.terms))
     if isinstance(part, Comparison):
-        left, right = part.terms
-        return Comparison(part.operator, _replace(left, mapping), _replace(right, mapping))
+        return part.with_terms(lambda term: _replace(term, mapping))
     if isinstance(part, Literal):
         return Literal(substitute(part.atom, mapping), part.positive)
     return clause(*(substitute(literal, mapping) for literal in part))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import pack
+from mlnlearn.counting.comparisons import comparison_atom
 from mlnlearn.counting.groundings import Assignments, enumerate_groundings
-from mlnlearn.counting.prepare import order_atom
 from mlnlearn.counting.stack import Stack
 from mlnlearn.infer.grounding.worlds import Knowledge, World
 from mlnlearn.infer.network import Codes, Ints
@@ -67,8 +67,8 @@ class Evidence:
         return Literal(atom, literal.positive)
 
     def _comparison(self, comparison: Comparison, types: Types) -> Atom:
-        if comparison.operator != "=":
-            return order_atom(self.stack, comparison, dict(types))
+        if not comparison.equates:
+            return comparison_atom(self.stack, comparison, dict(types))
         variables = [term for term in comparison.terms if isinstance(term, Variable)]
         kinds = tuple(types[t if t in variables else variables[0]] for t in comparison.terms)
         predicate = Predicate(f"${kinds[0]} = {kinds[1]}", kinds)

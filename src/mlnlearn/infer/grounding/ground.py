@@ -100,7 +100,7 @@ def check_rules(mln: MLN, database: Database) -> None:
                         hint="ground in mlnlearn.with_constants_of(mln, [database])",
                     )
                 )
-        if not rule.hard and rule.weight is None:
+        if not rule.hard and rule.weight is None and rule.weighted_by is None:
             problems.append(
                 InputError(
                     f"inference needs a weight for every rule: {rule}",

@@ -183,7 +183,10 @@ def open_predicates(
         predicate.name
         for predicate in database.schema.predicates
         if predicate.name not in closed
-        and (predicate.name in asked or not _listed(database, predicate.name))
+        and (
+            predicate.name in asked
+            or not (predicate.name in database.schema.closed or _listed(database, predicate.name))
+        )
     )
 
 
