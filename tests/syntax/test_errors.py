@@ -53,20 +53,18 @@ a.mln:7:3: 'smokes' takes 1 argument, not 2
 smokes(x-1) => smokes(x)
 -----
 1 problem found
-a.mln:7:8: 'x-1' reads as one variable, with '-' in its name; there is no arithmetic on terms
+a.mln:7:8: x - 1 = v1 calculates with whole numbers, but Anna of type 'person' is none
   smokes(x-1) => smokes(x)
          ^
-  hint: give the relation of the two a predicate, as in succ(x0,x), or write the name with '_'; \
-a constant stands in quotes: "x-1"
 =====
 EXIST x-y smokes(x-y)
 -----
 1 problem found
-a.mln:7:7: 'x-y' reads as one variable, with '-' in its name; there is no arithmetic on terms
+a.mln:7:7: 'x-y' reads as one variable, with '-' in its name
   EXIST x-y smokes(x-y)
         ^
-  hint: give the relation of the two a predicate, as in succ(x0,x), or write the name with '_'; \
-a constant stands in quotes: "x-y"
+  hint: write a difference with blanks, 'x - y', or the name with '_'; a constant stands in \
+quotes: "x-y"
 =====
 friends(x)
 -----
@@ -133,14 +131,6 @@ a.mln:7:11: expected an operator or end of line, found 'smokes'
   smokes(x) smokes(y)
             ^
 =====
-smokes(x) & Rain
------
-1 problem found
-a.mln:7:11: expected an operator or end of line, found '&'
-  smokes(x) & Rain
-            ^
-  hint: write '^' for and
-=====
 ~smokes(x)
 -----
 1 problem found
@@ -148,22 +138,6 @@ a.mln:7:1: expected a formula, found '~'
   ~smokes(x)
   ^
   hint: write '!' for not
-=====
-smokes(x) | Rain
------
-1 problem found
-a.mln:7:11: expected an operator or end of line, found '|'
-  smokes(x) | Rain
-            ^
-  hint: write ' v ' for or
-=====
-smokes(x) :- Rain
------
-1 problem found
-a.mln:7:11: expected an operator or end of line, found ':'
-  smokes(x) :- Rain
-            ^
-  hint: write '=>' for implies
 =====
 smokes(x) -> Rain
 -----
@@ -424,13 +398,6 @@ a.mln:7:10: expected an operator or end of line, found ']'
   smokes(x)]
            ^
 =====
-Rain ^ [smokes(x)]
------
-1 problem found
-a.mln:7:8: expected a formula, found '['
-  Rain ^ [smokes(x)]
-         ^
-=====
 smokes(x, )
 -----
 1 problem found
@@ -601,14 +568,6 @@ a.mln:7:12: expected ',' or '}', found end of text
   num = {1, 2
              ^
 =====
-num = {x}
------
-1 problem found
-a.mln:7:8: 'x' reads as a variable, a constant is expected
-  num = {x}
-         ^
-  hint: write "x" in quotes or start it in upper case
-=====
 3D = {A}
 -----
 1 problem found
@@ -647,7 +606,7 @@ a.mln:7:10: cannot include no.mln: cannot read the file: No such file or directo
 #define
 -----
 1 problem found
-a.mln:7:1: expected a formula, found '#'
+a.mln:7:1: expected a formula, found '#define'
   #define
   ^
 =====

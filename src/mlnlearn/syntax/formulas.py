@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 
-from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Term, Variable
+from mlnlearn.logic.atoms import Atom, Comparison, Predicate, Variable
 from mlnlearn.logic.formulas import (
     And,
     EitherSign,
@@ -18,41 +15,34 @@ from mlnlearn.logic.formulas import (
     Or,
     free_variables,
 )
-from mlnlearn.syntax.scope import Checker, Scope
-from mlnlearn.syntax.symbols import QUANTIFIERS, SymbolTable, constant_name
-from mlnlearn.syntax.tokens import Cursor, Token, is_variable_name
+from mlnlearn.syntax.scope import Scope
+from mlnlearn.syntax.symbols import QUANTIFIERS, Definition
+from mlnlearn.syntax.terms import BUILT_IN_TESTS, DEEPEST, Application, Read, TermParser
+from mlnlearn.syntax.tokens import Cursor, Token
 
-# Formulas nest no deeper than this, so that no recursive pass over them runs out of stack.
-DEEPEST = 50
+__all__ = ["CONTINUED", "DEEPEST", "FormulaParser"]
 
 # How loosely an operator binds; '=>' and '<=>' group to the left, as in the original system.
-_LEVEL = {"^": 1, "v": 2, "=>": 3, "<=>": 4}
+_LEVEL = {"^": 1, "&": 1, "&&": 1, ",": 1, "v": 2, "|": 2, "||": 2, "=>": 3, "<=>": 4}
 _LOOSEST = 4
-_COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
-CONTINUED = frozenset((*_LEVEL, *_COMPARISONS, ",", "{", "("))
+_UNEQUAL = ("!=", "=/=", "<>")
+_EQUAL = ("=", "==")
+_COMPARISONS = (*_EQUAL, *_UNEQUAL, "<", ">", "<=", ">=")
+# A line may start with these, to go on with the one before. (Some lines start with '|x|'.)
+_AT_LINE_START = frozenset(_LEVEL) - {",", "|"}
+CONTINUED = frozenset((*_LEVEL, *_COMPARISONS, ":-", "{", "("))
 
 
-@dataclass(frozen=True)
-class _Application:
-    """``f(x,A)``: a predicate or function with the terms it is applied to."""
-
-    token: Token
-    symbol: Predicate | None
-    terms: tuple[Term, ...]
-
-
-class FormulaParser:
+class FormulaParser(TermParser):
     """Reads one formula; afterwards `checker` holds its problems and the variables marked ``+``."""
 
-    def __init__(self, cursor: Cursor, table: SymbolTable) -> None:
-        self.cursor = cursor
-        self.table = table
-        self.checker = Checker(cursor, table)
-        self._depth = 0
-
     def formula(self) -> Formula:
-        """Read a formula up to a token that cannot belong to it."""
+        """Read a formula up to a token that cannot belong to it; ``a :- b`` is ``b => a``."""
         body = self._expression(_LOOSEST)
+        if self.cursor.at(":-"):
+            self.cursor.take()
+            self.cursor.skip_newlines()
+            body = Implies(self._expression(_LOOSEST), body)
         self.checker.finish()
         return self.checker.scopes[0].closed(body)
 
@@ -60,18 +50,9 @@ class FormulaParser:
         """Return the variables marked ``+``, in order of first occurrence."""
         return tuple(v for v in free_variables(formula) if v.name in self.checker.marked)
 
-    @contextmanager
-    def _deeper(self, token: Token) -> Iterator[None]:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            self.cursor.fail(
-                f"the formula nests deeper than {DEEPEST} levels", token, "split it into several"
-            )
-        yield
-        self._depth -= 1
-
     def _level(self) -> int:
         """Return the level of the operator that comes next, past the loosest without one."""
+        self.cursor.go_on_at(*_AT_LINE_START)
         token = self.cursor.peek()
         return _LEVEL.get(token.text, _LOOSEST + 1) if token.kind != "string" else _LOOSEST + 1
 
@@ -94,16 +75,10 @@ class FormulaParser:
         cursor = self.cursor
         token = cursor.peek()
         if cursor.at("!"):
-            with self._deeper(cursor.take()):
+            with self.deeper(cursor.take()):
                 return Not(self._unary())
-        if cursor.at("("):
-            with self._deeper(cursor.take()):
-                cursor.skip_newlines()
-                inner = self._expression(_LOOSEST)
-            if not cursor.at(")"):
-                cursor.unexpected("an operator or ')'")
-            cursor.take()
-            return inner
+        if cursor.at("(", "[") and not self._opens_term():
+            return self._grouped({"(": ")", "[": "]"}[token.text])
         if cursor.at("*"):
             cursor.take()
             atom = self._simple()
@@ -111,9 +86,34 @@ class FormulaParser:
                 cursor.fail("'*' stands only before an atom", token, "write *P(x)")
             return EitherSign(atom)
         if token.text.lower() in QUANTIFIERS and cursor.peek(1).text not in _COMPARISONS:
-            with self._deeper(token):
+            with self.deeper(token):
                 return self._quantified()
         return self._simple()
+
+    def _grouped(self, closing: str) -> Formula:
+        cursor = self.cursor
+        with self.deeper(cursor.take()):
+            cursor.skip_newlines()
+            inner = self._expression(_LOOSEST)
+            cursor.go_on_at(closing)
+        if not cursor.at(closing):
+            cursor.unexpected(f"an operator or '{closing}'")
+        cursor.take()
+        return inner
+
+    def _opens_term(self) -> bool:
+        """Tell whether a parenthesis holds a term, ``(x + y) < z``: what follows it says so."""
+        depth = ahead = 0
+        while (token := self.cursor.peek(ahead)).kind != "end":
+            if token.kind == "symbol" and token.text in "([":
+                depth += 1
+            elif token.kind == "symbol" and token.text in ")]":
+                depth -= 1
+            ahead += 1
+            if not depth:
+                break
+        after = self.cursor.peek(ahead)
+        return after.kind == "symbol" and after.text in (*_COMPARISONS, "+", "-", "*", "/", "%")
 
     def _quantified(self) -> Formula:
         cursor, checker = self.cursor, self.checker
@@ -142,56 +142,96 @@ class FormulaParser:
 
     def _bound_variable(self) -> tuple[Variable, Token]:
         token = self.cursor.peek()
-        if token.kind != "name" or not is_variable_name(token.text):
+        if not self.cursor.at_variable():
             self.cursor.unexpected("a variable", "variables start in lower case")
         if token.text in self.table.predicates and self.cursor.peek(1).touches(token, "("):
             self.cursor.unexpected("a variable", "name the variables before the formula")
-        return self._variable(), token
+        variable = self.variable()
+        assert isinstance(variable, Variable)
+        return variable, token
 
-    def _variable(self) -> Variable:
-        """Take a name as a variable; ``t-1`` is refused, since it looks like a difference."""
-        token = self.cursor.take()
-        if "-" in token.text:
-            first = token.text.split("-")[0]
-            self.cursor.fail(
-                f"'{token.text}' reads as one variable, with '-' in its name; there is no "
-                "arithmetic on terms",
-                token,
-                f"give the relation of the two a predicate, as in succ({first}0,{first}), or write "
-                f"the name with '_'; a constant stands in quotes: \"{token.text}\"",
-            )
-        return Variable(token.text)
+    # Atoms and comparisons -----------------------------------------------------------------------
 
     def _simple(self) -> Formula:
         """Read an atom or a comparison."""
         cursor = self.cursor
         token = cursor.peek()
-        if token.kind not in ("name", "number", "string") and not cursor.at("+"):
+        if token.kind not in ("name", "number", "string") and not cursor.at("+", "(", "[", "?"):
             cursor.unexpected("a formula")
-        compared = cursor.peek(1).text in _COMPARISONS and cursor.peek(1).kind == "symbol"
-        if token.kind == "name" and not compared and cursor.peek(1).text != "(":
+        if token.kind == "name" and cursor.peek(1).text == "(":
+            tested = self._test(token)
+            if tested is not None:
+                return tested
+        if token.kind == "name" and not self._in_comparison() and cursor.peek(1).text != "(":
             return self._propositional(cursor.take())
-        left = self._operand()
+        left = self.operand()
         if cursor.at(*_COMPARISONS):
             operator = cursor.take()
             cursor.skip_newlines()
             return self._comparison(left, token, operator.text)
-        if isinstance(left, _Application):
+        if isinstance(left, Application):
             return self._atom(left)
         return cursor.unexpected("a comparison such as '='")
 
+    def _in_comparison(self) -> bool:
+        """Tell whether the name that comes next is a term of a comparison."""
+        after = self.cursor.peek(1)
+        signed = after.kind == "number" and after.text[0] in "+-"
+        operators = (*_COMPARISONS, "+", "-", "*", "/", "%")
+        stepped = self.cursor.at_variable() and self.cursor.peek().text.endswith("--")
+        return signed or stepped or (after.kind == "symbol" and after.text in operators)
+
+    def _test(self, token: Token) -> Formula | None:
+        """Read ``greaterThan(x,y)`` or a name defined by ``:=``, unless a predicate is named so."""
+        if token.text in self.table.predicates:
+            return None
+        defined = self.table.definitions.get(token.text)
+        if defined is None and token.text not in BUILT_IN_TESTS:
+            return None
+        self.cursor.take()
+        arguments = self.arguments(token)
+        wanted = 2 if defined is None else len(defined.parameters)
+        if len(arguments) != wanted:
+            many = "1 argument" if wanted == 1 else f"{wanted} arguments"
+            self.cursor.fail(f"'{token.text}' takes {many}, not {len(arguments)}", token)
+        if defined is not None:
+            return self._spelt_out(defined, [read for read, _ in arguments], token)
+        (left, at), (right, right_at) = arguments
+        return self._compared(BUILT_IN_TESTS[token.text], (left, right), (at, right_at))
+
+    def _spelt_out(self, defined: Definition, arguments: list[Read], token: Token) -> Formula:
+        """Read the condition of a definition with its parameters replaced."""
+        names: dict[str, str] = {}
+        for parameter, read in zip(defined.parameters, arguments, strict=True):
+            term = self.value(read)
+            names[parameter] = str(term)
+        tokens = [
+            item._replace(text=names[item.text], kind=_kind(names[item.text]))
+            if item.kind == "name" and item.text in names
+            else item
+            for item in defined.tokens
+        ]
+        outer, self.cursor = self.cursor, Cursor(self.cursor.source, tokens)
+        self.checker.cursor = self.cursor
+        with self.deeper(token):
+            inner = self._expression(_LOOSEST)
+            if self.cursor.peek().kind != "end":
+                self.cursor.unexpected("an operator or end of line")
+        self.cursor = self.checker.cursor = outer
+        return inner
+
     def _propositional(self, token: Token) -> Formula:
-        symbol = self._lookup(token)
+        symbol = self.lookup(token)
         if symbol is not None and symbol.arity:
             example = self.table.schema().declaration(token.text)
             self.cursor.fail(f"'{token.text}' needs arguments: {example}", token)
         return Atom(symbol or Predicate(token.text), ())
 
-    def _atom(self, applied: _Application) -> Formula:
+    def _atom(self, applied: Application) -> Formula:
         name, symbol = applied.token.text, applied.symbol
         if symbol is None:
             return Atom(Predicate(name, ("",) * len(applied.terms)), applied.terms)
-        if symbol.function:
+        if symbol.function and symbol.name == name:
             arguments = ",".join(map(str, applied.terms))
             self.cursor.fail(
                 f"'{name}' is a function, not a formula",
@@ -200,111 +240,37 @@ class FormulaParser:
             )
         return Atom(symbol, applied.terms)
 
-    def _comparison(self, left: Term | _Application, token: Token, operator: str) -> Formula:
+    def _comparison(self, left: Read, token: Token, operator: str) -> Formula:
         right_token = self.cursor.peek()
-        right = self._operand()
-        positive = operator != "!="
-        if operator in ("=", "!="):
+        right = self.operand()
+        if operator in (*_EQUAL, *_UNEQUAL):
             for function, value, at in ((left, right, right_token), (right, left, token)):
-                if isinstance(function, _Application):
+                if isinstance(function, Application):
                     atom = self._function_atom(function, value, at)
-                    return atom if positive else Not(atom)
-        terms = self._value(left), self._value(right)
-        self.checker.compare(operator, terms, (token, right_token))
-        comparison = Comparison(operator if positive else "=", *terms)
-        return comparison if positive else Not(comparison)
+                    return Not(atom) if operator in _UNEQUAL else atom
+        return self._compared(operator, (left, right), (token, right_token))
 
-    def _function_atom(
-        self, function: _Application, value: Term | _Application, at: Token
+    def _compared(
+        self, operator: str, sides: tuple[Read, Read], tokens: tuple[Token, Token]
     ) -> Formula:
+        plain = "=" if operator in (*_EQUAL, *_UNEQUAL) else operator
+        comparison = Comparison(plain, *(self.number(side) for side in sides))
+        self.checker.compare(comparison, tokens)
+        return Not(comparison) if operator in _UNEQUAL else comparison
+
+    def _function_atom(self, function: Application, value: Read, at: Token) -> Formula:
         """Read ``f(x) = y`` as the atom f(x,y)."""
-        term = self._value(value)
-        symbol = self._function(function)
+        term = self.value(value)
+        symbol = self.function(function)
         if symbol is None:
             kinds = ("",) * (len(function.terms) + 1)
             return Atom(Predicate(function.token.text, kinds, True), (*function.terms, term))
         self.checker.use(term, symbol.types[-1], at)
         return Atom(symbol, (*function.terms, term))
 
-    def _value(self, operand: Term | _Application) -> Term:
-        """Return a term, a function's value as a new variable."""
-        if not isinstance(operand, _Application):
-            return operand
-        symbol = self._function(operand)
-        if symbol is None:
-            return self.checker.fresh()
-        return self.checker.define(symbol, operand.terms, operand.token)
 
-    def _function(self, applied: _Application) -> Predicate | None:
-        if applied.symbol is not None and not applied.symbol.function:
-            self.cursor.fail(
-                f"'{applied.token.text}' is a predicate, a term is expected", applied.token
-            )
-        return applied.symbol
-
-    def _operand(self) -> Term | _Application:
-        """Read a term or an application of a predicate or function."""
-        cursor = self.cursor
-        token = cursor.peek()
-        if cursor.at("+"):
-            sign = cursor.take()
-            token = cursor.peek()
-            if (
-                token.kind != "name"
-                or not is_variable_name(token.text)
-                or cursor.peek(1).text == "("
-            ):
-                cursor.unexpected("a variable after '+'")
-            self.checker.mark(token.text, sign)
-            return self._variable()
-        if token.kind == "name" and cursor.peek(1).text == "(":
-            return self._application()
-        if token.kind == "name" and is_variable_name(token.text):
-            return self._variable()
-        if token.kind not in ("name", "number", "string"):
-            cursor.unexpected("a term")
-        return Constant(constant_name(cursor))
-
-    def _application(self) -> _Application:
-        cursor = self.cursor
-        name = cursor.take()
-        cursor.take()
-        operands: list[tuple[Term | _Application, Token]] = []
-        with self._deeper(name):
-            while not (cursor.at(")") and not operands):
-                cursor.skip_newlines()
-                token = cursor.peek()
-                operands.append((self._operand(), token))
-                if not cursor.at(",", ")"):
-                    cursor.unexpected("',' or ')'")
-                if cursor.at(")"):
-                    break
-                cursor.take()
-        cursor.take()
-        symbol = self._lookup(name)
-        kinds = symbol.types if symbol else ()
-        wanted = len(kinds) - 1 if symbol and symbol.function else len(kinds)
-        terms = tuple(self._value(operand) for operand, _ in operands)
-        if symbol is not None and wanted != len(terms):
-            many = "1 argument" if wanted == 1 else f"{wanted} arguments"
-            self.checker.report(
-                f"'{name.text}' takes {many}, not {len(terms)}",
-                name,
-                f"it is declared as {self.table.schema().declaration(name.text)}",
-            )
-            symbol = None
-        if symbol is not None:
-            for term, kind, (_, token) in zip(terms, kinds, operands, strict=False):
-                self.checker.use(term, kind, token)
-        return _Application(name, symbol, terms)
-
-    def _lookup(self, token: Token) -> Predicate | None:
-        symbol = self.table.predicates.get(token.text)
-        if symbol is None:
-            self.checker.report(
-                f"no such predicate '{token.text}'", token, self.table.undeclared_hint(token.text)
-            )
-        return symbol
+def _kind(text: str) -> str:
+    return "string" if text[0] == '"' else "number" if text.lstrip("-")[0].isdigit() else "name"
 
 
 def _combine(level: int, parts: list[Formula]) -> Formula:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 
 from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
 from mlnlearn.files import read_text
-from mlnlearn.logic.atoms import Atom, Variable
-from mlnlearn.logic.formulas import Rule
+from mlnlearn.logic.atoms import Atom, Comparison, Variable
+from mlnlearn.logic.formulas import And, Rule, free_variables
 from mlnlearn.logic.schema import Schema
+from mlnlearn.syntax.definitions import at_definition, at_most_one, read_definition
+from mlnlearn.syntax.dialects import (
+    check_dialect,
+    marks_variables,
+    refuse_unsupported,
+    spelt_out_groups,
+)
 from mlnlearn.syntax.formulas import CONTINUED, FormulaParser
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
-from mlnlearn.syntax.tokens import Cursor, Source, tokenize, unquote
+from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize, unquote
+from mlnlearn.syntax.weights import read_weight
 
 RULES = (".mln", ".mln.gz")
 """How the names of files of rules end."""
@@ -48,7 +56,12 @@ class MlnFile:
     locations: tuple[Location, ...] = field(default=(), compare=False, repr=False)
 
 
-def parse_mln(text: str, file: str = "<text>", schema: Schema | None = None) -> MlnFile:
+def parse_mln(
+    text: str,
+    file: str = "<text>",
+    schema: Schema | None = None,
+    dialect: str | None = None,
+) -> MlnFile:
     r"""Read the text of an ``.mln`` file.
 
     Parameters
@@ -60,14 +73,27 @@ def parse_mln(text: str, file: str = "<text>", schema: Schema | None = None) -> 
         The name for messages; ``#include`` looks in its folder.
     schema
         Declarations known beforehand.
+    dialect
+        The system that the file was written for: ``alchemy``, ``tuffy``, ``rockit``, ``lomrf`` or
+        ``pracmln``; found out from the text unless given.
 
     Raises
     ------
     InputErrors
         With every problem of the text and its place.
 
+    Warns
+    -----
+    DataWarning
+        Where a bare atom is read as a formula, a utility is left out, or ``a :- b`` is read as
+        ``b => a`` and no more.
+
     Notes
     -----
+    Terms may be calculated from whole numbers, ``P(t+1)``, ``succ(t)``, ``plus(x,y)``: the value is
+    taken out like that of a function, ``t + 1 = v1 => P(v1)``. Where it is no constant of its type
+    the formula says nothing.
+
     A function ``person motherOf(person)`` is the relation ``motherOf(x,y)``, written
     ``motherOf(x) = y`` (or ``y = motherOf(x)``). Used inside an atom it is taken out: ``P(f(x))``
     becomes ``f(x) = v1 => P(v1)`` around the formula, or ``EXIST x,v1 f(x) = v1 ^ P(v1)``
@@ -83,22 +109,18 @@ def parse_mln(text: str, file: str = "<text>", schema: Schema | None = None) -> 
     >>> print(parse_mln(text).rules[0])
     motherOf(x) = v1 => likes(x,v1).
     """
-    reader = _Reader(SymbolTable(schema))
+    check_dialect(dialect)
+    reader = _Reader(SymbolTable(schema), dialect)
     reader.read(Source.of(text, file))
     reader.check_constants()
     if reader.problems:
         raise InputErrors(reader.problems)
-    if reader.bare is not None:
-        place, rule = reader.bare
-        warnings.warn(
-            f"{place}: {rule} is read as a formula without a weight, not as a declaration",
-            DataWarning,
-            stacklevel=2,
-        )
+    for message in reader.warnings.values():
+        warnings.warn(message, DataWarning, stacklevel=2)
     return MlnFile(reader.table.schema(), tuple(reader.rules), tuple(reader.locations))
 
 
-def read_mln(path: str | PathLike[str]) -> MlnFile:
+def read_mln(path: str | PathLike[str], dialect: str | None = None) -> MlnFile:
     """Read an ``.mln`` file, plain or gzip, with the files it includes; see `parse_mln`.
 
     Examples
@@ -108,7 +130,7 @@ def read_mln(path: str | PathLike[str]) -> MlnFile:
     ...
     mlnlearn.errors.InputError: missing.mln: cannot read the file: No such file or directory
     """
-    return parse_mln(read_text(path), str(path))
+    return parse_mln(read_text(path), str(path), dialect=dialect)
 
 
 def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
@@ -130,7 +152,7 @@ def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
     source = Source.of(text, file)
     cursor = Cursor(source, tokenize(source.text))
     cursor.skip_newlines()
-    rule, checker = _rule(cursor, SymbolTable(schema))
+    rule, checker, _ = _rule(cursor, SymbolTable(schema))
     cursor.skip_newlines()
     if cursor.peek().kind != "end":
         cursor.unexpected("an operator or end of text")
@@ -145,15 +167,18 @@ def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
 class _Reader:
     """Reads statement by statement, noting problems and going on at the next line."""
 
-    def __init__(self, table: SymbolTable) -> None:
+    def __init__(self, table: SymbolTable, dialect: str | None = None) -> None:
         self.table = table
         self.rules: list[Rule] = []
         self.locations: list[Location] = []
         self.problems: list[InputError] = []
+        self.warnings: dict[str, str] = {}  # the first of each kind
+        self._dialect = dialect
         self._checkers: list[Checker] = []
         self._included: set[Path] = set()
         self._depth = 0
-        self.bare: tuple[Location, Rule] | None = None  # the first that may be meant as declaration
+        self._locked = False  # '#fixweight' stands before the next rule
+        self._unordered: tuple[str, ...] = ()  # and '#unique' these variables
 
     def check_constants(self) -> None:
         """Check constants once all types are known: a type may be declared after its use."""
@@ -162,7 +187,8 @@ class _Reader:
 
     def read(self, source: Source) -> None:
         self._included.add(Path(source.file).absolute())
-        cursor = Cursor(source, tokenize(source.text))
+        tokens = tokenize(source.text)
+        cursor = Cursor(source, tokens, marks_variables(tokens, self._dialect))
         declarations = DeclarationParser(cursor, self.table)
         cursor.skip_newlines()
         while cursor.peek().kind != "end":
@@ -176,34 +202,89 @@ class _Reader:
             cursor.skip_newlines()
 
     def _statement(self, cursor: Cursor, declarations: DeclarationParser) -> None:
+        refuse_unsupported(cursor, self.table)
+        start = cursor.peek()
         if cursor.at("#include"):
             self._include(cursor)
+        elif cursor.at("#fixweight"):
+            cursor.take()
+            self._locked = True
+        elif cursor.at("#unique"):
+            self._unordered = _unique_variables(cursor)
+        elif at_definition(cursor):
+            read_definition(cursor, self.table)
         elif declarations.at_type():
             declarations.type()
         elif declarations.at_predicate():
             declarations.predicate()
+            for predicate, places in declarations.at_most_one:
+                for rule in at_most_one(predicate, places):
+                    self._add(rule, cursor.source.location(start))
+            declarations.at_most_one.clear()
         else:
-            start = cursor.peek()
-            rule, checker = _rule(cursor, self.table)
-            if not cursor.at_line_end():
-                closed = rule.hard or rule.whole
-                cursor.unexpected("end of line" if closed else "an operator or end of line")
-            self.problems.extend(checker.problems)
-            self._checkers.append(checker)
-            self.rules.append(rule)
-            place = cursor.source.location(start)
-            self.locations.append(place)
-            if self.bare is None and start.kind == "name" and reads_as_declaration(rule):
-                self.bare = place, rule
+            self._formula(cursor)
+
+    def _formula(self, cursor: Cursor) -> None:
+        start = cursor.peek()
+        versions = spelt_out_groups(cursor, self.table)
+        for tokens in versions:
+            self._rule(Cursor(cursor.source, tokens, cursor.marked_variables), start)
+        if versions:
+            while not cursor.at_line_end():
+                cursor.take()
+        else:
+            self._rule(cursor, start)
+        self._locked, self._unordered = False, ()
+
+    def _rule(self, cursor: Cursor, start: Token) -> None:
+        """Read one weighted formula to the end of its line."""
+        rule, checker, utility = _rule(cursor, self.table)
+        place = cursor.source.location(start)
+        if not cursor.at_line_end():
+            if cursor.at("*"):
+                cursor.fail(
+                    "numeric features 'F * (x = 0.5)' are not supported",
+                    cursor.peek(),
+                    "cut the numbers into intervals, each a constant",
+                )
+            closed = rule.hard or rule.whole
+            cursor.unexpected("end of line" if closed else "an operator or end of line")
+        self.problems.extend(checker.problems)
+        self._checkers.append(checker)
+        if utility:
+            self._warn("utility", place, f"the utility {utility} is left out: of decisions it "
+                       "says nothing here")  # fmt: skip
+            if rule.weight is None:
+                return
+        if any(token.text == ":-" and token.line == start.line for token in cursor.tokens):
+            self._warn_of_definition(place)
+        if self._locked:
+            rule = replace(rule, locked=rule.weight is not None)
+        self._add(_ordered(rule, self._unordered), place)
+        if start.kind == "name" and reads_as_declaration(rule):
+            said = f"{rule} is read as a formula without a weight, not as a declaration"
+            self._warn("bare", place, said)
+
+    def _add(self, rule: Rule, place: Location) -> None:
+        self.rules.append(rule)
+        self.locations.append(place)
+
+    def _warn(self, kind: str, place: Location, message: str) -> None:
+        self.warnings.setdefault(kind, f"{place}: {message}")
+
+    def _warn_of_definition(self, place: Location) -> None:
+        self._warn(
+            "definition",
+            place,
+            "'head :- body' is read as 'body => head'; where the head is to be false unless some "
+            "body is true, add the hard rule 'head => body1 v body2 v ….'",
+        )
 
     def _include(self, cursor: Cursor) -> None:
         """Read another file at this place; a file that has been read already adds nothing."""
         cursor.take()
         token = cursor.peek()
-        if token.kind != "string":
-            cursor.unexpected("a file name in quotes")
-        cursor.take()
-        path = Path(cursor.source.file).parent / unquote(token.text)
+        path = Path(cursor.source.file).parent / self._included_name(cursor)
         # Complaints quote lines of the file: those of any other kind are nobody's business.
         if not path.name.endswith(RULES):
             cursor.fail(f"cannot include {path}: its name does not end in .mln", token)
@@ -219,6 +300,23 @@ class _Reader:
         self.read(Source.of(text, str(path)))
         self._depth -= 1
 
+    @staticmethod
+    def _included_name(cursor: Cursor) -> str:
+        """Take ``"name.mln"``, or ``<name.mln>``."""
+        token = cursor.peek()
+        if token.kind == "string":
+            return unquote(cursor.take().text)
+        if not cursor.at("<"):
+            cursor.unexpected("a file name in quotes")
+        cursor.take()
+        name = ""
+        while not cursor.at(">"):
+            if cursor.at_line_end():
+                cursor.unexpected("'>'")
+            name += cursor.take().text
+        cursor.take()
+        return name
+
 
 def reads_as_declaration(rule: Rule) -> bool:
     """Tell whether a rule looks like a declaration: a bare atom over variables."""
@@ -232,11 +330,11 @@ def reads_as_declaration(rule: Rule) -> bool:
     )
 
 
-def _rule(cursor: Cursor, table: SymbolTable) -> tuple[Rule, Checker]:
+def _rule(cursor: Cursor, table: SymbolTable) -> tuple[Rule, Checker, str]:
     """Read a formula with its weight and marks; the checker knows what is wrong with its names."""
     start = cursor.peek()
-    weight, locked = _weight(cursor)
-    whole = cursor.at("[")
+    weight = read_weight(cursor, table)
+    whole = cursor.at("[") and _closes_line(cursor)
     if whole:
         cursor.take()
         cursor.skip_newlines()
@@ -249,37 +347,56 @@ def _rule(cursor: Cursor, table: SymbolTable) -> tuple[Rule, Checker]:
     hard = cursor.at(".")
     if hard:
         cursor.take()
-        if weight is not None:
+        if weight.value is not None or weight.variable:
             cursor.fail(
                 "the formula has both a weight and a full stop",
                 start,
                 "a full stop makes it hard: drop one of the two",
             )
-    marked = parser.per_constant(formula)
-    return Rule(formula, weight, hard, locked, marked, whole), parser.checker
-
-
-def _weight(cursor: Cursor) -> tuple[float | None, bool]:
-    """Read a weight and the full stop that locks it.
-
-    ``2. F`` is a weight of 2 (the stop belongs to the number, as in the original system), so
-    ``2.0. F`` or ``2 . F`` lock it.
-    """
-    token = cursor.peek()
-    following = cursor.peek(1)
-    if token.kind != "number" or following.text in ("=", "!=", "<", ">", "<=", ">="):
-        return None, False
-    cursor.take()
-    weight = float(token.text)
-    if math.isinf(weight):
+    weighted_by = Variable(weight.variable) if weight.variable else None
+    if weighted_by is not None and weighted_by not in free_variables(formula):
         cursor.fail(
-            f"the weight {token.text} is too large", token, "end the formula in '.' to make it hard"
+            f"the weight '{weighted_by}' is no free variable of the formula",
+            start,
+            "let it stand in an atom, as in conf: !p(x,conf) v q(x)",
         )
-    if token.text.lstrip("+-").isdigit() and following.touches(token, "."):
-        cursor.take()
-    locked = cursor.at(".")
-    if locked:
-        cursor.take()
-    if cursor.at_line_end():
-        cursor.unexpected("a formula after the weight")
-    return weight, locked
+    parser.checker.marked.update({weight.variable} - {""})
+    marked = parser.per_constant(formula)
+    rule = Rule(formula, weight.value, hard, weight.locked, marked, whole, weighted_by)
+    return rule, parser.checker, weight.utility
+
+
+def _closes_line(cursor: Cursor) -> bool:
+    """Tell whether what is in square brackets is all of the formula, not one condition of it."""
+    depth = ahead = 0
+    while (token := cursor.peek(ahead)).kind != "end":
+        depth += {"[": 1, "]": -1}.get(token.text, 0) if token.kind == "symbol" else 0
+        ahead += 1
+        if not depth:
+            break
+    return cursor.peek(ahead).kind in ("newline", "end") or cursor.peek(ahead).text == "."
+
+
+def _unique_variables(cursor: Cursor) -> tuple[str, ...]:
+    """Read ``#unique{+?x,+?y}``."""
+    cursor.take()
+    cursor.expect("{")
+    names: list[str] = []
+    while not cursor.at("}"):
+        token = cursor.take()
+        if token.kind == "name":
+            names.append(token.text)
+        elif token.text not in ("+", "?", ","):
+            cursor.unexpected("a variable")
+    cursor.take()
+    return tuple(names)
+
+
+def _ordered(rule: Rule, names: tuple[str, ...]) -> Rule:
+    """Keep of the rules for each constant one for each set of values, where order is no matter.
+
+    For the other orders, ``x <= y`` is false and the rule with it: it says nothing.
+    """
+    variables = [Variable(name) for name in names]
+    ordered = tuple(Comparison("<=", *pair) for pair in pairwise(variables))
+    return replace(rule, formula=And((rule.formula, *ordered))) if ordered else rule

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
+from mlnlearn.logic.arithmetic import is_whole
+from mlnlearn.logic.atoms import (
+    AnyAtom,
+    Atom,
+    Calculation,
+    Comparison,
+    Constant,
+    Predicate,
+    Term,
+    Variable,
+)
 from mlnlearn.logic.formulas import And, Exists, Forall, Formula, Implies
 from mlnlearn.syntax.symbols import SymbolTable
 from mlnlearn.syntax.tokens import Cursor, Token
@@ -16,11 +27,12 @@ class Scope:
     """The reach of a quantifier, or the whole formula.
 
     A function inside an atom, ``P(f(x))``, is taken out: ``f(x) = v1`` with a new variable becomes
-    a definition of the innermost scope that binds a variable of the function.
+    a definition of the innermost scope that binds a variable of the function. So is a calculation:
+    ``P(t+1)`` has the definition ``t + 1 = v1``.
     """
 
     names: set[str] = field(default_factory=set)
-    definitions: list[Atom] = field(default_factory=list)
+    definitions: list[AnyAtom] = field(default_factory=list)
 
     def closed(self, body: Formula) -> Formula:
         """Return ``definitions => body``."""
@@ -37,15 +49,20 @@ class Scope:
         return Exists(bound + fresh, And(parts) if self.definitions else body)
 
 
-def _conjunction(atoms: list[Atom]) -> Formula:
+def _conjunction(atoms: list[AnyAtom]) -> Formula:
     return atoms[0] if len(atoms) == 1 else And(tuple(atoms))
 
 
 @dataclass(frozen=True)
 class _Compared:
-    operator: str
-    terms: tuple[Term, Term]
+    comparison: Comparison
     tokens: tuple[Token, Token]
+
+    @property
+    def places(self) -> list[tuple[Term, Token]]:
+        """The terms, each with the place of its side."""
+        split = len(Comparison("=", self.comparison.left, Constant("")).terms) - 1
+        return [(t, self.tokens[i >= split]) for i, t in enumerate(self.comparison.terms)]
 
 
 class Checker:
@@ -95,33 +112,79 @@ class Checker:
                 "use two variables",
             )
 
-    def compare(self, operator: str, terms: tuple[Term, Term], tokens: tuple[Token, Token]) -> None:
+    def compare(self, comparison: Comparison, tokens: tuple[Token, Token]) -> None:
         """Note a comparison; its types are known only at the end of the formula."""
-        self._compared.append(_Compared(operator, terms, tokens))
+        self._compared.append(_Compared(comparison, tokens))
 
     def define(self, function: Predicate, arguments: tuple[Term, ...], token: Token) -> Variable:
         """Return the variable that stands for a function's value."""
-        inside = {term.name for term in arguments if isinstance(term, Variable)}
-        bound = (scope for scope in reversed(self.scopes[1:]) if scope.names & inside)
-        scope = next(bound, self.scopes[0])
-        for atom in scope.definitions:
-            if atom.predicate == function and atom.terms[:-1] == arguments:
-                value = atom.terms[-1]
-                assert isinstance(value, Variable)
-                return value
-        variable = self.fresh()
-        self.use(variable, function.types[-1], token)
-        scope.definitions.append(Atom(function, (*arguments, variable)))
-        scope.names.add(variable.name)
+        variable, is_new = self._defined(
+            arguments, lambda value: Atom(function, (*arguments, value))
+        )
+        if is_new:
+            self.use(variable, function.types[-1], token)
         return variable
 
+    def calculate(self, calculation: Calculation, token: Token) -> Variable:
+        """Return the variable that stands for what is worked out."""
+        variable, is_new = self._defined(
+            calculation.terms, lambda value: Comparison("=", calculation, value)
+        )
+        if is_new:
+            self.compare(Comparison("=", calculation, variable), (token, token))
+        return variable
+
+    def _defined(
+        self, inside: tuple[Term, ...], definition: Callable[[Variable], AnyAtom]
+    ) -> tuple[Variable, bool]:
+        """Return the variable of a definition, and whether it is a new one."""
+        names = {term.name for term in inside if isinstance(term, Variable)}
+        bound = (scope for scope in reversed(self.scopes[1:]) if scope.names & names)
+        scope = next(bound, self.scopes[0])
+        for atom in scope.definitions:
+            value = atom.terms[-1]
+            assert isinstance(value, Variable)
+            if atom == definition(value):
+                return value, False
+        variable = self.fresh()
+        scope.definitions.append(definition(variable))
+        scope.names.add(variable.name)
+        return variable, True
+
     def foreign_constants(self) -> list[InputError]:
-        """Return a problem for every constant that its closed type does not hold."""
-        return [
+        """Return what is wrong with constants, once all types are known.
+
+        One that its closed type does not hold, one that is written like a variable, and one that
+        is no number in a type that is calculated with.
+        """
+        foreign = [
             self.cursor.problem(f"constant {constant} is not in the closed type '{kind}'", token)
             for constant, kind, token in self._constants
             if not self.table.allows(kind, constant.name)
         ]
+        misread = [
+            self.cursor.problem(
+                f"'{name}' reads as a variable, but is a constant of type '{kind}'",
+                self._first[name],
+                f'write "{name}" in quotes; with dialect pracmln, variables are written ?{name}',
+            )
+            for name, kind in self._types.items()
+            if not self.cursor.marked_variables and (kind, name) in self.table.bare
+        ]
+        return [*foreign, *misread, *self._not_whole()]
+
+    def _not_whole(self) -> Iterator[InputError]:
+        for item in self._compared:
+            kinds = {self._type_of(t) for t in item.comparison.terms if isinstance(t, Variable)}
+            for kind in sorted(kinds) if item.comparison.calculates else ():
+                for name in self.table.constants.get(kind, ()):
+                    if not is_whole(name):
+                        message = (
+                            f"{item.comparison} calculates with whole numbers, but "
+                            f"{Constant(name)} of type '{kind}' is none"
+                        )
+                        yield self.cursor.problem(message, item.tokens[0])
+                        break
 
     def fresh(self) -> Variable:
         """Return a variable whose name occurs nowhere in the text."""
@@ -144,10 +207,10 @@ class Checker:
         while spread:
             spread = False
             for item in self._compared:
-                left, right = (self._type_of(term) for term in item.terms)
-                for term, token, kind in zip(item.terms, item.tokens, (right, left), strict=True):
-                    if isinstance(term, Variable) and kind and term.name not in self._types:
-                        self._types[term.name] = kind
+                kinds = [kind for term, _ in item.places if (kind := self._type_of(term))]
+                for term, token in item.places if kinds else ():
+                    if isinstance(term, Variable) and term.name not in self._types:
+                        self._types[term.name] = kinds[0]
                         self._first[term.name] = token
                         spread = True
         reported: set[str] = set()
@@ -158,20 +221,22 @@ class Checker:
         return self._types.get(term.name, "") if isinstance(term, Variable) else ""
 
     def _check(self, item: _Compared, reported: set[str]) -> None:
-        for term, token in zip(item.terms, item.tokens, strict=True):
+        for term, token in item.places:
             if isinstance(term, Variable) and not self._type_of(term) and term.name not in reported:
                 reported.add(term.name)
                 self.report(
                     f"the type of variable '{term}' is unknown", token, "use it in an atom as well"
                 )
-        left, right = (self._type_of(term) for term in item.terms)
+        if item.comparison.calculates:
+            return
+        left, right = (self._type_of(term) for term in item.comparison.terms)
         if left and right and left != right:
+            first, second = item.comparison.terms
             self.report(
-                f"'{item.terms[0]}' of type '{left}' is compared with "
-                f"'{item.terms[1]}' of type '{right}'",
+                f"'{first}' of type '{left}' is compared with '{second}' of type '{right}'",
                 item.tokens[0],
             )
-        if item.operator in ("=", "!="):
-            for term, token in zip(item.terms, item.tokens, strict=True):
+        if item.comparison.equates:
+            for term, token in item.places:
                 if not isinstance(term, Variable) and (left or right):
                     self.use(term, left or right, token)

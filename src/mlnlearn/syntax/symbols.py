@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 
 from mlnlearn.logic.atoms import MOST_ARGUMENTS, Constant, Predicate
 from mlnlearn.logic.schema import Schema
@@ -24,6 +25,14 @@ def is_symbol_name(token: Token) -> bool:
     return token.kind == "name" and not token.text[0].isdigit()
 
 
+@dataclass(frozen=True)
+class Definition:
+    """``name(x,y) := condition``: what stands for the condition, wherever it is written."""
+
+    parameters: tuple[str, ...]
+    tokens: tuple[Token, ...]
+
+
 class SymbolTable:
     """The growing schema of a file.
 
@@ -41,6 +50,9 @@ class SymbolTable:
         self.constants |= {kind: dict.fromkeys(names) for kind, names in schema.listed.items()}
         self.listed = set(schema.listed)
         self.functional = dict(schema.functional)
+        self.closed = set(schema.closed)
+        self.definitions: dict[str, Definition] = {}
+        self.bare: set[tuple[str, str]] = set()  # constants written like variables, by type
         self._compared = 0
         self._used = {kind for predicate in schema.predicates for kind in predicate.types}
 
@@ -55,6 +67,7 @@ class SymbolTable:
             {kind: tuple(n) for kind, n in self.constants.items() if kind not in self.listed},
             dict(self.functional),
             {kind: tuple(n) for kind, n in self.constants.items() if kind in self.listed},
+            frozenset(self.closed),
         )
 
     def nearest(self, name: str) -> str:
@@ -94,11 +107,16 @@ class SymbolTable:
 
 
 class DeclarationParser:
-    """Reads ``person = {Anna, Bob}``, ``pos(person,position!)`` and ``person motherOf(person)``."""
+    """Reads ``person = {Anna, Bob}``, ``pos(person,position!)`` and ``person motherOf(person)``.
+
+    ``*pos(person)`` is a predicate of which nothing is unknown; ``pos(person,position?)`` has at
+    most one position a person, which `at_most_one` collects.
+    """
 
     def __init__(self, cursor: Cursor, table: SymbolTable) -> None:
         self.cursor = cursor
         self.table = table
+        self.at_most_one: list[tuple[Predicate, tuple[int, ...]]] = []
 
     def at_type(self) -> bool:
         """Tell whether a type with its constants comes next."""
@@ -112,6 +130,9 @@ class DeclarationParser:
         place is marked ``!``, or where it repeats the declared types word for word.
         """
         first, second = self.cursor.peek(), self.cursor.peek(1)
+        if self.cursor.at("*"):
+            listed = self.cursor.peek(2).text == "("
+            return listed and is_symbol_name(second) and second.text not in self.table.predicates
         if not is_symbol_name(first):
             return False
         if is_symbol_name(second) and self.cursor.peek(2).text == "(":
@@ -136,7 +157,9 @@ class DeclarationParser:
         while is_symbol_name(self.cursor.peek(ahead)):
             kinds.append(self.cursor.peek(ahead).text)
             ahead += 1
-            if self.cursor.peek(ahead).text == "!":
+            if is_symbol_name(self.cursor.peek(ahead)):  # the name of the argument
+                ahead += 1
+            if self.cursor.peek(ahead).text in ("!", "?"):
                 marked = True
                 ahead += 1
             if self.cursor.peek(ahead).text != ",":
@@ -151,14 +174,17 @@ class DeclarationParser:
     def predicate(self) -> None:
         """Read a predicate or function declaration."""
         cursor = self.cursor
+        closed = cursor.at("*")
+        if closed:
+            cursor.take()
         result = self._name("a type") if is_symbol_name(cursor.peek(1)) else None
         token = cursor.peek()
         name = self._name("a name")
-        kinds, marked = self._types()
+        kinds, marked, optional = self._types()
         if result is None:
             predicate = Predicate(name, kinds)
         else:
-            if marked:
+            if marked or optional:
                 cursor.fail(
                     "a function takes no '!' marks", token, "its value is the one marked place"
                 )
@@ -167,6 +193,10 @@ class DeclarationParser:
         if not self.table.add(predicate, marked):
             known = self.table.schema().declaration(name)
             cursor.fail(f"'{name}' is declared already, as {known}", token, "declare it once")
+        if closed:
+            self.table.closed.add(name)
+        if optional:
+            self.at_most_one.append((predicate, optional))
 
     def _name(self, expected: str) -> str:
         token = self.cursor.peek()
@@ -178,25 +208,27 @@ class DeclarationParser:
             )
         return self.cursor.take().text
 
-    def _types(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    def _types(self) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+        """Read types; return them, the places marked ``!``, and those marked ``?``."""
         cursor = self.cursor
         kinds: list[str] = []
-        marked: list[int] = []
+        marked: dict[str, list[int]] = {"!": [], "?": []}
         if not cursor.at("("):
-            return (), ()
+            return (), (), ()
         cursor.take()
         if cursor.at(")"):
             cursor.take()
-            return (), ()
+            return (), (), ()
         while True:
             kinds.append(self._name("a type"))
             if len(kinds) > MOST_ARGUMENTS:
                 cursor.fail(f"more than {MOST_ARGUMENTS} arguments", cursor.peek())
-            if cursor.at("!"):
+            if is_symbol_name(cursor.peek()):  # the name of the argument
                 cursor.take()
-                marked.append(len(kinds) - 1)
+            if cursor.at("!", "?"):
+                marked[cursor.take().text].append(len(kinds) - 1)
             if cursor.expect(",", ")").text == ")":
-                return tuple(kinds), tuple(marked)
+                return tuple(kinds), tuple(marked["!"]), tuple(marked["?"])
             cursor.skip_newlines()
 
     def type(self) -> None:
@@ -212,6 +244,8 @@ class DeclarationParser:
                 cursor.take()
                 self.table.listed.add(kind)
                 continue
+            if cursor.at_variable():
+                self.table.bare.add((kind, cursor.peek().text))
             self._constants(names)
             cursor.skip_newlines()
             if cursor.expect(",", "}").text == "}":
@@ -228,7 +262,7 @@ class DeclarationParser:
         cursor = self.cursor
         token = cursor.peek()
         if not (token.kind == "symbol" and token.text == "..."):
-            names.append(constant_name(cursor))
+            names.append(constant_name(cursor, listed=True))
             return
         if not names:
             cursor.unexpected("a constant")
@@ -250,15 +284,15 @@ class DeclarationParser:
         return int(name)
 
 
-def constant_name(cursor: Cursor) -> str:
-    """Take a constant and return its name."""
+def constant_name(cursor: Cursor, listed: bool = False) -> str:
+    """Take a constant and return its name; where it is `listed`, there can be no variable."""
     token = cursor.peek()
     if token.kind == "string":
         return unquote(cursor.take().text)
     if token.kind == "number" and not token.text.startswith("+"):
         return cursor.take().text
     if token.kind == "name":
-        if is_variable_name(token.text):
+        if is_variable_name(token.text) and not (listed or cursor.marked_variables):
             cursor.fail(
                 f"'{token.text}' reads as a variable, a constant is expected",
                 token,

@@ -21,7 +21,8 @@ _TOKEN = re.compile(
     | (?P<open_string>")
     | (?P<number>[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w']))
     | (?P<name>(?:[0-9]*[^\W\d])[\w\-']*)
-    | (?P<symbol><=>|=>|<=|>=|!=|\.\.\.|\#include\b|[(){}\[\],.!^=<>+*?])
+    | (?P<symbol><=>|=>|<=|>=|=/=|!=|==|<>|:=|:-|&&|\|\||\.\.\.|\#[A-Za-z]+
+        |[(){}\[\],.!^=<>+*?/%&|:@\-])
     | (?P<bad>[0-9]+|.)
     """,
     re.VERBOSE,
@@ -37,13 +38,12 @@ _BROKEN = {
 
 # Signs of other languages, and what to write instead.
 _STRAY = {
-    "&": "write '^' for and",
-    "|": "write ' v ' for or",
     "~": "write '!' for not",
     "-": "write '=>' for implies",
     ":": "write '=>' for implies",
     "'": "strings stand in double quotes",
     ";": "end a line without it",
+    "$": "names for numbers are not read: write the number",
 }
 
 
@@ -137,12 +137,23 @@ def unquote(text: str) -> str:
 
 
 class Cursor:
-    """Walks over tokens; every complaint names what was expected and what was found."""
+    """Walks over tokens; every complaint names what was expected and what was found.
 
-    def __init__(self, source: Source, tokens: list[Token]) -> None:
+    With `marked_variables`, variables are written ``?x`` and all other names are constants.
+    """
+
+    def __init__(self, source: Source, tokens: list[Token], marked_variables: bool = False) -> None:
         self.source = source
         self.tokens = tokens
         self.index = 0
+        self.marked_variables = marked_variables
+
+    def at_variable(self) -> bool:
+        """Tell whether a variable comes next."""
+        if self.marked_variables:
+            return self.at("?") and self.peek(1).kind == "name"
+        token = self.peek()
+        return token.kind == "name" and is_variable_name(token.text)
 
     def peek(self, ahead: int = 0) -> Token:
         """Return a token ahead without taking it; past the last one stands the last one."""
@@ -158,6 +169,15 @@ class Cursor:
         """Tell whether the next token is one of these symbols."""
         token = self.peek()
         return token.kind == "symbol" and token.text in symbols
+
+    def go_on_at(self, *symbols: str) -> None:
+        """Go on to the next line that holds something, if it starts with one of these."""
+        ahead = 0
+        while self.peek(ahead).kind == "newline":
+            ahead += 1
+        token = self.peek(ahead)
+        if token.kind in ("symbol", "name") and token.text in symbols:
+            self.index += ahead
 
     def at_line_end(self) -> bool:
         """Tell whether the line (or the text) ends here."""
@@ -180,10 +200,9 @@ class Cursor:
         if token.kind in _BROKEN:
             message, remedy = _BROKEN[token.kind]
             self.fail(message, token, remedy)
-        if token.kind == "bad":
-            remedy = hint or _STRAY.get(token.text, "")
-            self.fail(f"expected {expected}, found {token.text!r}", token, remedy)
-        self.fail(f"expected {expected}, found {token}", token, hint)
+        found = repr(token.text) if token.kind == "bad" else str(token)
+        remedy = _STRAY.get(token.text, "") if token.kind in ("bad", "symbol") else ""
+        self.fail(f"expected {expected}, found {found}", token, hint or remedy)
 
     def fail(self, message: str, token: Token, hint: str = "") -> NoReturn:
         """Complain about a token."""

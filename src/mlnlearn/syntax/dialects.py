@@ -1,0 +1,115 @@
+"""Dialects: what the systems that read ``.mln`` files write differently.
+
+One parser reads them all. What it has to be told is whether variables are marked, ``?x``, so that
+other lower-case names are constants; it looks for the marks where nobody says. Everything else is
+plain from the text: no two of the systems mean different things by the same line, but for ``:-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+
+from mlnlearn.errors import InputError
+from mlnlearn.syntax.symbols import SymbolTable
+from mlnlearn.syntax.tokens import Cursor, Token
+
+DIALECTS = ("alchemy", "tuffy", "rockit", "lomrf", "pracmln")
+"""The systems whose files can be named."""
+
+# What only one of the systems has, by the text that a statement starts with, and what to do.
+_DIRECTIVES = {
+    "#fuzzy": ("degrees of truth are not supported", "list the atoms that are true"),
+}
+_MARGINALS = ("P", "R")
+
+
+def check_dialect(dialect: str | None) -> None:
+    """Refuse a dialect that is not one."""
+    if dialect is not None and dialect not in DIALECTS:
+        raise InputError(
+            f"no such dialect {dialect!r}", hint=f"those that are: {', '.join(DIALECTS)}"
+        )
+
+
+def marks_variables(tokens: Sequence[Token], dialect: str | None) -> bool:
+    """Tell whether variables are written ``?x`` in a text."""
+    if dialect is not None:
+        return dialect == "pracmln"
+    return any(
+        token.text == "?" and after.kind == "name" and after.touches(token, after.text)
+        for token, after in pairwise(tokens)
+    )
+
+
+def refuse_unsupported(cursor: Cursor, table: SymbolTable) -> None:
+    """Complain about a statement of another system that has no like here, by its name."""
+    token, after = cursor.peek(), cursor.peek(1)
+    if token.text in _DIRECTIVES:
+        message, hint = _DIRECTIVES[token.text]
+        cursor.fail(f"{token.text}: {message}", token, hint)
+    if cursor.at("|"):
+        cursor.fail(
+            "cardinality constraints '|x| … <= n' are not supported",
+            token,
+            "for at most one, write the hard rule p(x,y) ^ p(x,z) => y = z.",
+        )
+    undeclared = token.kind == "name" and token.text not in table.predicates
+    if undeclared and after.text == "(" and _ends_in_number(cursor):
+        if token.text in _MARGINALS:
+            cursor.fail(
+                f"probability constraints '{token.text}(F) = p' are not supported",
+                token,
+                "give F a weight: log(p/(1-p)) where nothing else bears on it",
+            )
+        if token.text == "count":
+            cursor.fail(
+                "count constraints 'count(P(x)) = n' are not supported",
+                token,
+                "for exactly one, mark the place in the declaration: P(a,b!)",
+            )
+
+
+def _ends_in_number(cursor: Cursor) -> bool:
+    """Tell whether the statement is ``name(…) = number``."""
+    ahead = 0
+    while cursor.peek(ahead).kind not in ("newline", "end"):
+        ahead += 1
+    last = cursor.peek(ahead - 2 if cursor.peek(ahead - 1).text == "." else ahead - 1)
+    place = ahead - 3 if cursor.peek(ahead - 1).text == "." else ahead - 2
+    return last.kind == "number" and cursor.peek(place).text in ("=", "==")
+
+
+def spelt_out_groups(cursor: Cursor, table: SymbolTable) -> list[list[Token]]:
+    """Return the tokens of the statement once for each choice from ``foo|bar(x)``.
+
+    Of a statement without such groups, nothing.
+    """
+    line: list[Token] = []
+    while (token := cursor.peek(len(line))).kind not in ("newline", "end"):
+        line.append(token)
+    choices: list[list[Token]] = []
+    place, found = 0, False
+    while place < len(line):
+        names = _group(line, place, table)
+        found = found or len(names) > 1
+        choices.append(names or [line[place]])
+        place += 2 * len(names) - 1 if names else 1
+    if not found:
+        return []
+    end = Token("end", "", line[-1].line, line[-1].column + len(line[-1].text))
+    return [[*chosen, end] for chosen in product(*choices)]
+
+
+def _group(line: list[Token], place: int, table: SymbolTable) -> list[Token]:
+    """Return the names of ``foo|bar(``, written without blanks; predicates with arguments."""
+    names = [line[place]]
+    known = table.predicates.get(names[0].text)
+    if names[0].kind != "name" or known is None or not known.arity:
+        return []
+    while place + 3 < len(line) and line[place + 1].touches(names[-1], "|"):
+        if line[place + 2].kind != "name":
+            return []
+        names.append(line[place + 2])
+        place += 2
+    return names if len(names) > 1 and line[place + 1].text == "(" else []

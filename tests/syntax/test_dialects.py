@@ -1,0 +1,196 @@
+"""Rules as other systems write them: each line, and the plain rule that it means."""
+
+import warnings
+
+import pytest
+
+from mlnlearn.data.database import Database
+from mlnlearn.errors import DataWarning, InputError, InputErrors
+from mlnlearn.infer.query import query
+from mlnlearn.logic.expand import expand_rule
+from mlnlearn.model.mln import MLN
+from mlnlearn.syntax import parse_mln, write_mln
+
+DECLARED = """
+hot(time)
+at(place,time)
+knows(person,person)
+old(person)
+score(person,number)
+event walk(person)
+happens(event,time)
+"""
+
+# A line of another system, and the same in plain words.
+LINES = {
+    # Alchemy
+    "1 hot(t)\n  ^ hot(u)\n => at(p,t)": "1 hot(t) ^ hot(u) => at(p,t)",
+    "1 (hot(t) v\n hot(u)\n)": "1 hot(t) v hot(u)",
+    "1 hot(t) | hot(u)": "1 hot(t) v hot(u)",
+    "1 hot(t) => hot(t+1)": "1 t + 1 = v1 => (hot(t) => hot(v1))",
+    "1 hot(t) => hot(t - 1)": "1 t - 1 = v1 => (hot(t) => hot(v1))",
+    "1 hot(t-1) => hot(t)": "1 t - 1 = v1 => (hot(v1) => hot(t))",
+    "1 hot(t) => hot(t++)": "1 t + 1 = v1 => (hot(t) => hot(v1))",
+    "1 hot(t) => hot(t--)": "1 t - 1 = v1 => (hot(t) => hot(v1))",
+    "1 hot(t) => hot(succ(t))": "1 t + 1 = v1 => (hot(t) => hot(v1))",
+    "1 hot(plus(times(t,2),1)) v hot(t)": "1 (t * 2) + 1 = v1 => hot(v1) v hot(t)",
+    "1 hot(mod(t,2)) v hot(dividedBy(t,2))": ("1 t % 2 = v1 ^ t / 2 = v2 => hot(v1) v hot(v2)"),
+    "1 hot(t) ^ hot(u) ^ greaterThan(t,u)": "1 hot(t) ^ hot(u) ^ t > u",
+    "1 hot(t) ^ lessThanEq(t,5)": "1 hot(t) ^ t <= 5",
+    "1 hot(t) ^ hot(u) => (t + u) < (t * u)": "1 hot(t) ^ hot(u) => t + u < t * u",
+    "happens(w,t) v !isReturnValueOfwalk(w,p).": "happens(w,t) v !(walk(p) = w).",
+    # Tuffy and rockIt
+    "1 hot(t), at(p,t) => hot(u)": "1 hot(t) ^ at(p,t) => hot(u)",
+    "1 hot(t), at(p,u), [t != u] => hot(u)": "1 hot(t) ^ at(p,u) ^ t != u => hot(u)",
+    "1 hot(t), at(p,u), t <> u => hot(u)": "1 hot(t) ^ at(p,u) ^ t != u => hot(u)",
+    "@1.5 hot(t)": "1.5. hot(t)",
+    "1 !hot(t) v hot([t+1])": "1 t + 1 = v1 => !hot(t) v hot(v1)",
+    "hot(t) :- at(p,t), at(q,t).": "at(p,t) ^ at(q,t) => hot(t).",
+    "2 hot(t) :- at(p,t) ^ !at(q,t)": "2 at(p,t) ^ !at(q,t) => hot(t)",
+    "near(x,y) := [x - y < 3 && y - x < 3]\n1 hot(t) ^ hot(u) ^ near(t,u)": (
+        "1 hot(t) ^ hot(u) ^ (t - u < 3 ^ u - t < 3)"
+    ),
+    "gap(x,y,z) := [x-y == z]\n1 hot(t) ^ hot(u) ^ gap(t,u,2)": "1 hot(t) ^ hot(u) ^ t - u = 2",
+    # pracmln
+    "log(0.9/0.1) hot(t)": "2.1972245773362196 hot(t)",
+    "log(4)/2 hot(t)": "0.6931471805599453 hot(t)",
+    "logx(0) hot(t)": "-100 hot(t)",
+    "-1.5+2*0.25 hot(t)": "-1 hot(t)",
+    "#fixweight\n0.5 hot(t)": "0.5. hot(t)",
+    "0.5 knows(?x,anna)": '0.5 knows(x,"anna")',
+    "0.5 knows(?x,?y) ^ ?x=/=?y": "0.5 knows(x,y) ^ x != y",
+    "0.5 old(+?x)": "0.5 old(+x)",
+    "EXIST ?x (knows(?x,bob)).": 'EXIST x knows(x,"bob").',
+    "#unique{+?x,+?y}\n0.5 knows(+?x,+?y)": "0.5 knows(+x,+y) ^ +x <= +y",
+    "0.5 knows|score(?x,?y)": "0.5 knows(x,y)\n0.5 score(x,y)",
+}
+
+
+def rules(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return parse_mln(DECLARED + text).rules
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_means_what_the_plain_rule_says(line):
+    plain = rules(LINES[line])
+    assert [str(rule) for rule in rules(line)] == [str(rule) for rule in plain]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_is_read_can_be_written_and_read_again(line):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        file = parse_mln(DECLARED + line)
+        assert parse_mln(write_mln(file)) == file
+
+
+# What another system has and this one has not, and words of the complaint.
+REFUSED = {
+    "P(hot(t)) = 0.4": "probability constraints",
+    "R(hot(1)) = 0.8": "probability constraints",
+    "count(at(p,t)|p) = 6.": "count constraints",
+    "|t| hot(t) v at(p,t) <= 1": "cardinality constraints",
+    "hot(t) * (score(p) = 0.5)": "numeric features",
+    "#fuzzy\nwarm(time)": "degrees of truth",
+    "0.5+0.1*domSize(person) old(x)": "the weight depends on 'domSize'",
+    "log(0) hot(t)": "has no value",
+    "1 substr(x,y) ^ knows(x,y)": "'substr' is not supported",
+    "1 hot(max(t,2))": "'max' is not supported",
+    "near(x,y) := fn:abs(x-y) < 3": "functions 'fn:abs' are not supported",
+    "at(p,t) := hot(t), old(p).": "scoping rules",
+    "$n = 12": "names for numbers",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_lacking_is_refused_by_name_with_a_remedy(text):
+    with pytest.raises(InputErrors) as caught:
+        parse_mln(DECLARED + text)
+    said = str(caught.value)
+    assert REFUSED[text] in said
+    assert "hint: " in said
+
+
+def test_a_star_before_a_new_predicate_closes_it():
+    mln = MLN.parse("*seen(x)\nred(x)\n1 !seen(x) v red(x)\n*seen(x) v red(x)")
+    assert mln.schema.closed == {"seen"}
+    assert str(mln.schema) == "*seen(x)\nred(x)"
+    assert str(mln.rules[1]) == "*seen(x) v red(x)"  # declared by now: both signs
+    open_world = MLN.parse("seen(x)\nred(x)\n1 !seen(x) v red(x)")
+    domains = {"x": ["A"]}
+    closed = query(
+        MLN(mln.schema, mln.rules[:1]),
+        Database.from_facts(mln.schema, {}, domains=domains),
+        ["red"],
+    )
+    opened = query(open_world, Database.from_facts(open_world.schema, {}, domains=domains), ["red"])
+    assert list(closed.by_atom().values()) == pytest.approx([0.5])  # nothing is seen
+    assert opened.by_atom()["red(A)"] > 0.5
+
+
+def test_a_weight_may_be_a_variable():
+    (rule,) = parse_mln("redness(x,number)\nred(x)\nconf: !redness(x,conf) v red(x)").rules
+    found = expand_rule(rule, {"number": ["0.5", "-2"]})
+    assert [str(each) for each in found] == [
+        "0.5. !redness(x,0.5) v red(x)",
+        "-2.0. !redness(x,-2) v red(x)",
+    ]
+    with pytest.raises(InputError, match="Low is no number"):
+        expand_rule(rule, {"number": ["Low"]})
+    with pytest.raises(InputErrors, match="no free variable"):
+        parse_mln("red(x)\nconf: red(x)")
+
+
+def test_a_weight_that_is_a_variable_bears_on_the_answer():
+    mln = MLN.parse("*redness(x,number)\nred(x)\nconf: !redness(x,conf) v red(x)")
+    facts = {"redness": [("A", "2"), ("B", "-1")]}
+    answers = query(mln, Database.from_facts(mln.schema, facts), ["red"])
+    # the clause of A is worth 2 if red, else nothing; the one of 'other' values holds anyway
+    assert answers.by_atom() == pytest.approx({"red(A)": 0.880797, "red(B)": 0.268941}, abs=1e-5)
+
+
+def test_at_most_one_is_a_hard_rule():
+    file = parse_mln("label(thing,name?)")
+    assert not file.schema.functional
+    assert [str(rule) for rule in file.rules] == ["label(x0,x1) ^ label(x0,y1) => x1 = y1."]
+
+
+def test_utilities_are_read_and_left_out_with_a_word():
+    with pytest.warns(DataWarning, match="the utility 20 is left out"):
+        file = parse_mln("buys(person)\nasked(person)\n-2:20 buys(x)\n:-1 asked(x)")
+    assert [str(rule) for rule in file.rules] == ["-2.0 buys(x)"]
+
+
+def test_a_definition_is_read_as_an_implication_with_a_word():
+    with pytest.warns(DataWarning, match="'head :- body' is read as 'body => head'"):
+        parse_mln("p(x)\nq(x)\n1 p(x) :- q(x)")
+
+
+def test_names_of_arguments_are_no_matter():
+    assert str(parse_mln("wrote(person author, paper item!)").schema) == "wrote(person,paper!)"
+
+
+def test_lower_case_constants_of_a_type_are_not_mixed_up_with_variables():
+    text = "role = {theme, goal}\nplays(word,role)\n"
+    assert parse_mln(text).schema.declared == {"role": ("theme", "goal")}
+    with pytest.raises(InputErrors, match="'theme' reads as a variable, but is a constant"):
+        parse_mln(text + "1 plays(w,theme)")
+    (rule,) = parse_mln(text + "1 plays(?w,theme)").rules
+    assert str(rule) == '1.0 plays(w,"theme")'
+
+
+def test_a_dialect_may_be_said():
+    text = "plays(word,role)\n1 plays(w,theme)"
+    (rule,) = parse_mln(text, dialect="pracmln").rules
+    assert str(rule) == '1.0 plays("w","theme")'
+    with pytest.raises(InputErrors, match="dialect pracmln"):
+        parse_mln("plays(word,role)\n1 plays(?w,theme)", dialect="alchemy")
+    with pytest.raises(InputError, match="no such dialect 'prolog'"):
+        parse_mln(text, dialect="prolog")
+
+
+def test_declared_names_are_stronger_than_built_in_ones():
+    file = parse_mln("time succ(time)\nhot(time)\n1 hot(succ(t))")
+    assert str(file.rules[0]) == "1.0 succ(t) = v1 => hot(v1)"
