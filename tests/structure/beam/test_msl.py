@@ -14,8 +14,8 @@ from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Run
 from mlnlearn.structure.beam.learn import MSL
-from mlnlearn.structure.beam.moves import Language, is_connected
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
+from mlnlearn.structure.search.moves import Language, is_connected
 from studies.gslp_data import plain_folds
 from studies.planted_clauses import SHAPES, planted, recovered
 

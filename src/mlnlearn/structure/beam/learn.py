@@ -22,8 +22,8 @@ from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
-from mlnlearn.structure.beam.moves import Language
 from mlnlearn.structure.search.growth import prune_each
+from mlnlearn.structure.search.moves import Language
 from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked

@@ -182,7 +182,7 @@ class _Run:
             self.search.course.check()
             if not batch:
                 break
-            for clause, alone in zip(batch, self.scores(batch), strict=True):
+            for clause, alone in zip(batch, self.search.alone(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):
                     cost = self.settings.min_gain * len(clause)
                     unseen = alone.held_out if self.settings.held_out else None
@@ -192,7 +192,6 @@ class _Run:
                         alone.gain - cost,
                         None if unseen is None else unseen - cost,
                     )
-            self.search.scored += len(batch)
             self.search.course.tell(stage, start + len(batch), len(clauses))
         return found
 
@@ -204,21 +203,6 @@ class _Run:
         """
         unseen = alone.held_out if self.settings.held_out else None
         return unseen is None or exceeds(unseen, 0.0) or most_alike(clause) == 1
-
-    def scores(self, batch: Sequence[Clause]) -> list[Alone | None]:
-        """Score a batch, from the journal where it is known."""
-        journal = self.search.journal
-        keys = [f"alone {clause}" for clause in batch]
-        new = [c for c, key in zip(batch, keys, strict=True) if key not in journal]
-        fresh = self.search.workers.alone(new)
-        journal.record_all(
-            [
-                (f"alone {c}", None if a is None else [a.weight, a.gain, a.held_out])
-                for c, a in zip(new, fresh, strict=True)
-            ]
-        )
-        known = (journal.get(key) for key in keys)
-        return [None if value is None else Alone(*value) for value in known]
 
     def eliminated(self, candidates: Sequence[Measured]) -> list[Measured]:
         """Sort candidates by measure and drop those too much like a better one (section 3.4)."""

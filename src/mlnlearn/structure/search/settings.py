@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,12 +10,14 @@ from typing import Annotated
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
 from mlnlearn.journal import Journal
+from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Notes, OwnNotes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.growth import Acceptance
+from mlnlearn.structure.search.network import Alone
 from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
 
@@ -102,3 +104,18 @@ class Search:
     journal: Journal
     course: Course
     scored: int = 0
+
+    def alone(self, clauses: Sequence[Clause]) -> list[Alone | None]:
+        """Score clauses beside the unit clauses, from the journal where they are known."""
+        keys = [f"alone {clause}" for clause in clauses]
+        new = [c for c, key in zip(clauses, keys, strict=True) if key not in self.journal]
+        fresh = self.workers.alone(new)
+        self.journal.record_all(
+            [
+                (f"alone {c}", None if a is None else [a.weight, a.gain, a.held_out])
+                for c, a in zip(new, fresh, strict=True)
+            ]
+        )
+        self.scored += len(clauses)
+        known = (self.journal.get(key) for key in keys)
+        return [None if value is None else Alone(*value) for value in known]
