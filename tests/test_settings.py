@@ -18,6 +18,7 @@ LEARNERS = {
     ml.StructuralEM: {"base": ml.BoostedMLN(target="smokes")},
     ml.GSLP: {},
     ml.MSL: {},
+    ml.LSM: {},
     ml.LiftedStructureLearner: {},
     ml.LAJDT: {},
     ml.MBN: {},

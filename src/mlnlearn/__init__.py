@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
     from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
+    from mlnlearn.structure.motifs.learn import LSM
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.structure.saved import load_model
     from mlnlearn.structure.structural_em.learner import StructuralEM
@@ -184,6 +185,7 @@ _HOMES = {
     "mlnlearn.structure.join_bayes.model": ("JoinBayesModel",),
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
+    "mlnlearn.structure.motifs.learn": ("LSM",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.structure.saved": ("load_model",),
     "mlnlearn.structure.structural_em.learner": ("StructuralEM",),
@@ -207,6 +209,7 @@ __all__ = [
     "GSLP",
     "LAJDT",
     "LEARNERS",
+    "LSM",
     "MBN",
     "METHODS",
     "MLN",

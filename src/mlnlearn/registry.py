@@ -168,6 +168,11 @@ LEARNERS = Registry(
         "clauses by beam search, by pseudo-likelihood",
     ),
     Entry(
+        "lsm",
+        "mlnlearn.structure.motifs.learn:LSM",
+        "clauses of structural motifs, by pseudo-likelihood",
+    ),
+    Entry(
         "lsl",
         "mlnlearn.structure.lifted_search.learn:LiftedStructureLearner",
         "liftable clauses, by exact likelihood",

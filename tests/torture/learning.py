@@ -23,6 +23,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "h-sem": _EM,
     "gslp": {"max_literals": 3, "max_loop": 2, "min_gain": 1e-4, "joint": False},
     "msl": {"max_literals": 2, "min_gain": 1e-4},
+    "lsm": {"max_literals": 2, "walks": 20, "min_gain": 0.005, "max_clauses": 30},
     "lsl": {"max_literals": 2, "max_variables": 2, "min_gain": 0.01, "risk": 0.0, "refitted": 4},
     "laj-dt": {},
     "mbn": {},

@@ -1,0 +1,1 @@
+"""LSM: structure learning by motifs of the graph of true atoms."""

@@ -1,0 +1,1 @@
+"""Learners that first find which literals go together, and then which clauses these make."""
