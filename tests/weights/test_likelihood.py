@@ -115,6 +115,15 @@ def test_unknown_values_of_a_block_and_of_a_predicate_in_no_rule():
     assert log_likelihood(mln, db) == pytest.approx(expected, abs=1e-9)
 
 
+def test_data_without_a_value_of_a_block_are_no_world_whatever_else_is_unknown():
+    mln = MLN.parse("phase(person,stage!)\nq(person)\nstage = {S0, S1}\n1 phase(x,S0)\n")
+    for facts, message in (({}, "Anna"), ({"phase": [("Anna", "S0")]}, "Bob")):
+        unknown = {"q": [("Anna",), ("Bob",)]}
+        db = Database.from_facts(mln.schema, facts, unknown=unknown)
+        with pytest.raises(InputError, match=rf"leaves no value for phase\({message},\?\)"):
+            log_likelihood(mln, db)
+
+
 @pytest.mark.parametrize("unknown", [{"smokes": [("Anna",)]}, {"Rain": [()]}])
 def test_weights_are_not_learned_from_unknown_atoms(unknown):
     mln = MLN.parse(UNKNOWN)

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.blocks import Blocks
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database, constants_by_type
+from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.infer.exact import exact
 from mlnlearn.infer.grounding.ground import ground
@@ -229,6 +231,18 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
 def _log_weight(mln: MLN, database: Database) -> float:
     """Return the logarithm of the summed weight of all worlds that agree with a database."""
     own = under_schema(database, mln.schema)
+    _refuse_empty_blocks(own)
     names = [predicate.name for predicate in mln.schema.predicates]
     closed = [name for name in names if name not in own.open]
     return exact(ground(mln, own, names, open=sorted(own.open), closed=closed)).log_z
+
+
+def _refuse_empty_blocks(database: Database) -> None:
+    """Refuse data that are no world: a block of which neither is any value true nor unknown."""
+    for predicate in database.schema.predicates:
+        marked = database.schema.exclusive(predicate.name)
+        if marked and predicate.name not in database.open:
+            sizes = [database.size(kind) for kind in predicate.types]
+            blocks = Blocks(predicate, sizes, marked, database)
+            listed = (database.facts(predicate.name), database.unknown_facts(predicate.name))
+            blocks.refuse_empty(pack(np.concatenate(listed, axis=1), sizes))
