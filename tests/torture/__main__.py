@@ -55,9 +55,10 @@ def main() -> int:
         heads = ("learner", "kills", "runs that went on and ended", "with another model")
         report.table("Kills at random moments", heads, _killed(options))
     if options.plans and memory.can_measure():
-        title = f"Random heavy counts within {memory.LIMIT >> 20} MB"
+        title = f"Heavy counts within {memory.LIMIT >> 20} MB"
         heads = (
             "counts",
+            "number",
             "answered",
             "refused",
             "highest peak, MB",
@@ -115,10 +116,15 @@ def _killed(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
 
 
 def _measured(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    found = list(memory.measured(options.plans, options.seed))
-    refused, wrong = sum(plan.refused for plan in found), sum(not plan.held for plan in found)
-    peak = max(plan.peak for plan in found) / 2**20
-    yield wrong, (len(found), len(found) - refused, refused, f"{peak:.1f}", wrong)
+    for title, plans in (
+        ("random joins", memory.measured(options.plans, options.seed)),
+        ("sums and flips over pairs", memory.measured_sums()),
+    ):
+        found = list(plans)
+        refused, wrong = sum(plan.refused for plan in found), sum(not plan.held for plan in found)
+        peak = max(plan.peak for plan in found) / 2**20
+        answered = len(found) - refused
+        yield wrong, (title, len(found), answered, refused, f"{peak:.1f}", wrong)
 
 
 def _loaded(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:

@@ -6,23 +6,30 @@ import ctypes
 import gc
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
 
+from mlnlearn.counting.count import count_by
+from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Query
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import MemoryLimitError
+from mlnlearn.logic.atoms import Comparison, Predicate, Variable
+from mlnlearn.logic.formulas import And, Formula, Not, Or
 from mlnlearn.logic.schema import Schema
 
 LIMIT = 24 << 20
 SLACK = 1.25
 """How far the peak may lie above the limit."""
 _SCHEMA = Schema.of("p(a,a)", "q(a,b)", "r(b,c)", "s(a,b,c)", "t(c)")
+_PAIRS = Schema.of("t(c)", "u(c)", "link(c,c)")
 _STATUS = Path("/proc/self/status")
 _REFERENCES = Path("/proc/self/clear_refs")
 
@@ -64,7 +71,37 @@ def measured(plans: int, seed: int) -> Iterator[Measured]:
         for atom in query.atoms:
             engine.stack.relation(atom.predicate)
             engine.stack.scan_size(atom)
-        yield _measure(number, engine, query)
+        yield _measure(number, str(query), partial(engine.table, query))
+
+
+def measured_sums(sizes: Iterable[int] = (300, 600, 900, 1500)) -> Iterator[Measured]:
+    """Count over pairs of constants, which are added up from several tables, under the limit."""
+    _compile()
+    x, y = Variable("x"), Variable("y")
+    t, u, link = (_PAIRS[name] for name in ("t", "u", "link"))
+    formulas: list[tuple[Formula, Predicate]] = [
+        (Or((t("x"), u("y"))), t),
+        (And((t("x"), Not(u("y")))), u),
+        (Or((t("x"), u("y"), link("x", "y"))), link),
+        (And((t("x"), Comparison("<", x, y), u("y"))), t),
+    ]
+    for number, (size, (formula, flipped)) in enumerate(product(sizes, formulas)):
+        for ask in (partial(count_by, by=(x, y)), partial(flip_counts, predicate=flipped)):
+            engine = MemoryEngine([_pairs(size)], memory_limit=LIMIT)
+            for predicate in _PAIRS.predicates:
+                engine.stack.relation(predicate)
+            yield _measure(number, f"{formula}, {size} constants", partial(ask, engine, formula))
+
+
+def _pairs(size: int) -> Database:
+    rng = np.random.default_rng(size)
+    facts = {
+        "t": np.sort(rng.permutation(size)[: size // 2])[None].astype(np.int32),
+        "u": np.sort(rng.permutation(size)[: size // 2])[None].astype(np.int32),
+        "link": np.unique(rng.integers(size, size=(2, 5 * size)), axis=1).astype(np.int32),
+    }
+    names = Vocabulary([f"C{number}" for number in range(size)])
+    return Database.from_codes(_PAIRS, {"c": names}, facts)
 
 
 def _is_heavy(engine: MemoryEngine, query: Query) -> bool:
@@ -72,17 +109,17 @@ def _is_heavy(engine: MemoryEngine, query: Query) -> bool:
     return LIMIT / 200 < engine.plan(query).work < LIMIT / 4
 
 
-def _measure(number: int, engine: MemoryEngine, query: Query) -> Measured:
+def _measure(number: int, what: str, ask: Callable[[], object]) -> Measured:
     refused = False
 
     def run() -> None:
         nonlocal refused
         try:
-            engine.table(query)
+            ask()
         except MemoryLimitError:
             refused = True
 
-    return Measured(number, str(query), peak_of(run), refused)
+    return Measured(number, what, peak_of(run), refused)
 
 
 def peak_of(run: Callable[[], object]) -> int:
@@ -134,7 +171,8 @@ def _query(rng: random.Random) -> Query:
 def main() -> int:
     """Print every plan; for a look at single ones."""
     wrong = 0
-    for found in measured(int(sys.argv[1]) if sys.argv[1:] else 50, 0):
+    plans = measured(int(sys.argv[1]) if sys.argv[1:] else 50, 0)
+    for found in chain(plans, measured_sums()):
         wrong += not found.held
         what = "refused" if found.refused else "answered"
         sys.stdout.write(f"{found.number:3} {found.peak / 2**20:7.1f} MB {what:9} {found.query}\n")

@@ -3,7 +3,7 @@
 import pytest
 
 from torture.load import loaded
-from torture.memory import LIMIT, can_measure, measured
+from torture.memory import LIMIT, can_measure, measured, measured_sums
 
 
 @pytest.mark.skipif(not can_measure(), reason="the system tells no peak of memory")
@@ -13,6 +13,14 @@ def test_heavy_plans_keep_to_the_limit_or_are_refused():
     # the plans are heavy: some are refused, and some of those answered come near the limit
     assert any(plan.refused for plan in found)
     assert any(not plan.refused and plan.peak > LIMIT / 4 for plan in found)
+
+
+@pytest.mark.skipif(not can_measure(), reason="the system tells no peak of memory")
+def test_sums_of_tables_keep_to_the_limit_or_are_refused():
+    found = list(measured_sums([300, 900]))
+    assert [plan for plan in found if not plan.held] == []
+    assert any(plan.refused for plan in found)
+    assert sum(not plan.refused for plan in found) > 4
 
 
 @pytest.mark.skipif(not can_measure(), reason="the system tells no peak of memory")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints, expand_ranges
+from mlnlearn.counting.query import Hold
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.arithmetic import Flags, Whole, holds, values, whole_numbers
@@ -15,12 +16,20 @@ from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.fold import order_key
 
 _MOST_ROWS = 100_000_000
+_BYTES = 48  # of a combination while it is compared, and as a fact
 
 Rows = tuple[Codes, Sequence[Codes]]
 
 
-def comparison_atom(stack: Stack, comparison: Comparison, types: Mapping[Variable, str]) -> Atom:
+def comparison_atom(
+    stack: Stack,
+    comparison: Comparison,
+    types: Mapping[Variable, str],
+    take: Hold | None = None,
+) -> Atom:
     """Turn an order or a calculation into an atom of a relation made from the variables' domains.
+
+    `take` counts the memory that this needs, or refuses it.
 
     Examples
     --------
@@ -45,9 +54,9 @@ def comparison_atom(stack: Stack, comparison: Comparison, types: Mapping[Variabl
     if not stack.derived(predicate):
         if comparison.calculates:
             by_variable = dict(zip(variables, kinds, strict=True))
-            database, columns = _calculated_rows(stack, comparison, by_variable)
+            database, columns = _calculated_rows(stack, comparison, by_variable, take)
         else:
-            database, columns = _order_rows(stack, kinds[0], comparison)
+            database, columns = _order_rows(stack, kinds[0], comparison, take)
         stack.derive(predicate, database, columns)
     return Atom(predicate, variables)
 
@@ -55,7 +64,7 @@ def comparison_atom(stack: Stack, comparison: Comparison, types: Mapping[Variabl
 # Order -------------------------------------------------------------------------------------------
 
 
-def _order_rows(stack: Stack, kind: str, comparison: Comparison) -> Rows:
+def _order_rows(stack: Stack, kind: str, comparison: Comparison, take: Hold | None) -> Rows:
     """Return the constants (or pairs of constants) of a type for which a comparison holds."""
     members = stack.members(kind)
     codes = members.columns[0]
@@ -70,7 +79,7 @@ def _order_rows(stack: Stack, kind: str, comparison: Comparison) -> Rows:
     if left == right:
         keep = np.full(len(codes), comparison.operator in ("<=", ">="))
         return members.database[keep], [codes[keep]]
-    rows, (first, second) = _pairs(stack, [kind, kind])
+    rows, (first, second) = _pairs(stack, [kind, kind], take)
     keep = _ordered(comparison.operator, ranks[first], ranks[second])
     return rows[keep], [first[keep], second[keep]]
 
@@ -92,14 +101,16 @@ def _ordered(
 # Calculations ------------------------------------------------------------------------------------
 
 
-def _calculated_rows(stack: Stack, comparison: Comparison, kinds: dict[Variable, str]) -> Rows:
+def _calculated_rows(
+    stack: Stack, comparison: Comparison, kinds: dict[Variable, str], take: Hold | None
+) -> Rows:
     """Return the bindings for which a comparison that calculates holds.
 
     A variable that stands alone on one side of ``=`` is looked up; the others are gone through.
     """
     sought = _alone(comparison)
     given = [variable for variable in kinds if variable != sought]
-    rows, columns = _pairs(stack, [kinds[variable] for variable in given])
+    rows, columns = _pairs(stack, [kinds[variable] for variable in given], take)
     numbers = {
         variable: _numbers(stack, kinds[variable], comparison)[codes]
         for variable, codes in zip(given, columns, strict=True)
@@ -150,7 +161,9 @@ def _matches(
 # Domains -----------------------------------------------------------------------------------------
 
 
-def _pairs(stack: Stack, kinds: Sequence[str]) -> tuple[Codes, list[Codes]]:
+def _pairs(
+    stack: Stack, kinds: Sequence[str], take: Hold | None
+) -> tuple[Codes, list[Codes]]:
     """Return every combination of constants of the types within each database."""
     sizes = [stack.sizes(kind) for kind in kinds]
     total = sum(math.prod(int(size[i]) for size in sizes) for i in range(len(stack)))
@@ -160,6 +173,8 @@ def _pairs(stack: Stack, kinds: Sequence[str]) -> tuple[Codes, list[Codes]]:
             f"the limit is {_MOST_ROWS}",
             hint="let each variable of a calculation be equal to one of the others",
         )
+    if take is not None:
+        take(_BYTES * total, total)
     rows = np.arange(len(stack), dtype=np.int32)
     columns: list[Codes] = []
     for kind, size in zip(kinds, sizes, strict=True):

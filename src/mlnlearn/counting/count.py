@@ -18,6 +18,7 @@ from mlnlearn.counting.arrays import (
 )
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom, prepare
 from mlnlearn.counting.query import CountTable, Engine, Query, count_table
+from mlnlearn.counting.sparse import merging_bytes
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import Formula
@@ -30,7 +31,8 @@ def prepared(engine: Engine, formula: Formula) -> Prepared:
         table = count_by(engine, body, free)
         return table.database, table.columns
 
-    return prepare(engine.stack, formula, existing)
+    with engine.holding(formula) as take:
+        return prepare(engine.stack, formula, existing, take)
 
 
 def groundings(engine: Engine, formula: Formula) -> list[int]:
@@ -93,11 +95,23 @@ def count_by(
     missing = [str(variable) for variable in by if variable not in form.types]
     if missing:
         raise InputError(f"{', '.join(missing)} is not a free variable of {formula}")
-    tables = [_grouped(engine, form, summand, by, within) for summand in form.summands]
+    with engine.holding(formula) as take:
+        tables = []
+        for summand in form.summands:
+            tables.append(_grouped(engine, form, summand, by, within))
+            take(tables[-1].nbytes, len(tables[-1]))
+        rows = sum(map(len, tables))
+        take(rows * merging_bytes(1 + len(by)), rows)
+        sizes = engine.stack.key_sizes(form.types[variable] for variable in by)
+        return _added(tables, by, sizes)
+
+
+def _added(
+    tables: Sequence[CountTable], by: Sequence[Variable], sizes: Sequence[int]
+) -> CountTable:
     if not tables:
         none = np.empty(0, np.int64)
-        tables = [count_table(by, none, [none] * len(by), none)]
-    sizes = engine.stack.key_sizes(form.types[variable] for variable in by)
+        return count_table(by, none, [none] * len(by), none)
     rows = [np.concatenate([table.database for table in tables])]
     rows += [np.concatenate(parts) for parts in zip(*(t.columns for t in tables), strict=True)]
     (database, *columns), counts = group_sums(

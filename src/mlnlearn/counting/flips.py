@@ -31,6 +31,7 @@ from mlnlearn.counting.coincidences import Signed, cases
 from mlnlearn.counting.count import domain_multiples, prepared
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom
 from mlnlearn.counting.query import CountTable, Engine, Query
+from mlnlearn.counting.sparse import merging_bytes
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
@@ -58,6 +59,12 @@ class FlipTable:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the arrays."""
+        codes = sum(column.nbytes for column in (self.database, *self.columns))
+        return codes + self.values.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +172,38 @@ def flip_counts(
     form = prepared(engine, formula)
     parts: dict[tuple[int, ...], list[FlipTable]] = defaultdict(list)
     products = []
-    for summand in form.summands:
-        for part in _summand_parts(engine, form, summand, predicate, exclusive):
-            if isinstance(part, FlipProduct):
-                products.append(part)
-            else:
-                parts[part.places].append(part)
-    constant = np.zeros(len(engine.stack), np.int64)
-    tables = []
-    for places, found in sorted(parts.items()):
-        database = np.concatenate([part.database for part in found])
-        values = np.concatenate([part.values for part in found])
-        columns = [np.concatenate(c) for c in zip(*(part.columns for part in found), strict=True)]
-        if not places:
-            add_at(constant, database.astype(np.int64), values)
-            continue
-        sizes = engine.stack.key_sizes(predicate.types[place] for place in places)
-        (numbers, *codes), sums = group_sums([database, *columns], sizes, values)
-        keep = np.flatnonzero(sums)
-        if len(keep):
-            kept = tuple(column[keep] for column in codes)
-            tables.append(FlipTable(places, numbers[keep], kept, sums[keep]))
-    return Flips(predicate, constant, tuple(tables), tuple(products))
+    with engine.holding(formula) as take:
+        for summand in form.summands:
+            for part in _summand_parts(engine, form, summand, predicate, exclusive):
+                tables = part.factors if isinstance(part, FlipProduct) else (part,)
+                take(sum(table.nbytes for table in tables), sum(map(len, tables)))
+                if isinstance(part, FlipProduct):
+                    products.append(part)
+                else:
+                    parts[part.places].append(part)
+        constant = np.zeros(len(engine.stack), np.int64)
+        for part in parts.pop((), ()):
+            add_at(constant, part.database.astype(np.int64), part.values)
+        added = []
+        for _, found in sorted(parts.items()):
+            rows = sum(map(len, found))
+            take(rows * merging_bytes(1 + len(found[0].places)), rows)
+            added.append(_added(engine.stack, predicate, found))
+    return Flips(
+        predicate, constant, tuple(table for table in added if len(table)), tuple(products)
+    )
+
+
+def _added(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> FlipTable:
+    """Add up tables over the same places; zeros are left out."""
+    places = tables[0].places
+    database = np.concatenate([table.database for table in tables])
+    columns = [np.concatenate(c) for c in zip(*(table.columns for table in tables), strict=True)]
+    sizes = stack.key_sizes(predicate.types[place] for place in places)
+    values = np.concatenate([table.values for table in tables])
+    (numbers, *codes), sums = group_sums([database, *columns], sizes, values)
+    keep = np.flatnonzero(sums)
+    return FlipTable(places, numbers[keep], tuple(column[keep] for column in codes), sums[keep])
 
 
 def _quantified_atoms(formula: Formula) -> Iterator[Atom]:

@@ -7,7 +7,8 @@ that query's canonical form and shared by all queries that contain it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ import numpy as np
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.cache import TableCache
 from mlnlearn.counting.plan import Plan
-from mlnlearn.counting.query import CountTable, Query, canonical_query, plan_of
+from mlnlearn.counting.query import CountTable, Hold, Query, canonical_query, plan_of
 from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
@@ -62,6 +63,7 @@ class MemoryEngine:
         self.memory_limit = memory_limit
         kept = min(cache_limit, memory_limit // 4)
         self.room = memory_limit - kept
+        self.held = 0
         self._cache: TableCache[_Table] = TableCache(kept)
 
     def table(self, query: Query) -> CountTable:
@@ -86,6 +88,37 @@ class MemoryEngine:
         """Return how a query of at least one atom is answered."""
         return plan_of(self.stack, query)
 
+    @contextmanager
+    def holding(self, purpose: object) -> Iterator[Hold]:
+        """Count what a caller takes against the limit, also for queries that it asks meanwhile.
+
+        Examples
+        --------
+        >>> from mlnlearn.logic.schema import Schema
+        >>> db = Database.from_facts(Schema.of("smokes(person)"), {"smokes": [("Anna",)]})
+        >>> with MemoryEngine([db], memory_limit=1 << 20).holding("all pairs") as take:
+        ...     take(1 << 30, 1 << 26)
+        Traceback (most recent call last):
+        mlnlearn.errors.MemoryLimitError: all pairs needs room for 67,108,864 rows, 1,024 MB; ...
+          hint: raise memory_limit, use the DuckDB engine, or drop the formula
+        """
+        before = self.held
+
+        def take(nbytes: int, rows: int) -> None:
+            self.left(purpose).taking(nbytes, rows)
+            self.held += nbytes
+
+        try:
+            yield take
+        finally:
+            self.held = before
+
+    def left(self, purpose: object) -> Room:
+        """Return what a query may take beside what callers hold."""
+        return Room(
+            max(self.room - self.held, 0), purpose, self.memory_limit - self.room + self.held
+        )
+
 
 class _Run:
     """One plan, executed from its last step backwards, as far as the cache does not know."""
@@ -100,7 +133,7 @@ class _Run:
         self.bounds: dict[Hashable, int] = {_DATABASE: len(self.stack)}
         for variable, kind in query.types().items():
             self.bounds[variable] = self.stack.size(kind)
-        self.room = Room(engine.room, str(query), engine.memory_limit - engine.room)
+        self.room = engine.left(str(query))
 
     def answer(self) -> _Table:
         """Return the last step's table."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.comparisons import comparison_atom
+from mlnlearn.counting.query import Hold
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
@@ -79,7 +80,9 @@ def member_atom(stack: Stack, kind: str, term: Term) -> Atom:
     return Atom(predicate, (term,))
 
 
-def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
+def prepare(
+    stack: Stack, formula: Formula, existing: Exister, take: Hold | None = None
+) -> Prepared:
     """Expand a formula into summands, deriving the relations it needs.
 
     Parameters
@@ -90,6 +93,8 @@ def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
         Any formula; variables that a FORALL in front binds are free.
     existing
         Finds the tuples for which a quantifier-free body has a true grounding.
+    take
+        Counts the memory of relations made from domains, or refuses it.
     """
     body = renamed_apart(without_leading_forall(formula))
     variables = free_variables(body)
@@ -100,7 +105,7 @@ def prepare(stack: Stack, formula: Formula, existing: Exister) -> Prepared:
             f"no type for variable {', '.join(untyped)} in {formula}",
             hint="let every variable stand in an atom",
         )
-    plain = _without_quantifiers(stack, body, types, existing)
+    plain = _without_quantifiers(stack, body, types, existing, take)
     summands = []
     for product, coefficient in polynomial(plain).items():
         summand = _summand(stack, product, coefficient, variables, types)
@@ -134,22 +139,26 @@ def _summand(
 
 
 def _without_quantifiers(
-    stack: Stack, formula: Formula, types: dict[Variable, str], existing: Exister
+    stack: Stack,
+    formula: Formula,
+    types: dict[Variable, str],
+    existing: Exister,
+    take: Hold | None,
 ) -> Formula:
     match formula:
         case Comparison() if not formula.equates:
-            return comparison_atom(stack, formula, types)
+            return comparison_atom(stack, formula, types, take)
         case Forall(variables, body):
             denied = Not(Exists(variables, Not(body)))
-            return _without_quantifiers(stack, denied, types, existing)
+            return _without_quantifiers(stack, denied, types, existing, take)
         case Exists(_, body):
             free = free_variables(formula)
             predicate = Predicate(f"${formula}", tuple(types[variable] for variable in free))
             if not stack.derived(predicate):
-                plain = _without_quantifiers(stack, body, types, existing)
+                plain = _without_quantifiers(stack, body, types, existing, take)
                 stack.derive(predicate, *existing(_typed(stack, plain, types), free))
             return Atom(predicate, free)
-    parts = [_without_quantifiers(stack, part, types, existing) for part in children(formula)]
+    parts = [_without_quantifiers(stack, part, types, existing, take) for part in children(formula)]
     return with_children(formula, parts)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -142,6 +143,10 @@ def count_table(
     )
 
 
+Hold: TypeAlias = Callable[[int, int], None]
+"""Takes bytes, for so many rows, or refuses them."""
+
+
 class Engine(Protocol):
     """Anything that can answer conjunctive queries over a stack of databases."""
 
@@ -156,4 +161,8 @@ class Engine(Protocol):
 
     def plan(self, query: Query) -> Plan[Variable]:
         """Return how a query of at least one atom is answered."""
+        ...
+
+    def holding(self, purpose: object) -> AbstractContextManager[Hold]:
+        """Give what counts the memory that a caller takes beside the engine's own, for a while."""
         ...

@@ -66,13 +66,13 @@ class Room:
     nbytes
         Bytes that are free.
     purpose
-        What they are for, as the error says it.
+        What they are for; the error shows its text.
     taken
         Bytes that are taken already, or kept for something else.
     """
 
     nbytes: int
-    purpose: str
+    purpose: object
     taken: int = 0
 
     def taking(self, nbytes: int, rows: int) -> Room:
@@ -93,6 +93,12 @@ class Room:
                 hint="raise memory_limit, use the DuckDB engine, or drop the formula",
             )
         return Room(self.nbytes - nbytes, self.purpose, self.taken + nbytes)
+
+
+def merging_bytes(columns: int) -> int:
+    """Return what a row takes at most while tables are put together and equal rows are added."""
+    width = 4 * columns + 8
+    return 2 * width + _GROUPING + _GROUPING_COLUMN * columns
 
 
 def sum_out(
@@ -234,7 +240,7 @@ def _summed(
     width, total = 4 * len(names) + 8, matches.total
     grouping = _GROUPING + _GROUPING_COLUMN * len(names)
     # of a row on its way: in the pieces, put together, summed
-    merging = 3 * width + grouping
+    merging = width + merging_bytes(len(names))
     most = min(_CHUNK, room.nbytes // (4 * (_JOINING + width + grouping)), max(total, 1))
     most = max(most, min(total, _CHUNK, 1 << 12), 1)
     room.taking(most * (_JOINING + width + grouping), min(most, total))
