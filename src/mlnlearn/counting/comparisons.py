@@ -161,9 +161,7 @@ def _matches(
 # Domains -----------------------------------------------------------------------------------------
 
 
-def _pairs(
-    stack: Stack, kinds: Sequence[str], take: Hold | None
-) -> tuple[Codes, list[Codes]]:
+def _pairs(stack: Stack, kinds: Sequence[str], take: Hold | None) -> tuple[Codes, list[Codes]]:
     """Return every combination of constants of the types within each database."""
     sizes = [stack.sizes(kind) for kind in kinds]
     total = sum(math.prod(int(size[i]) for size in sizes) for i in range(len(stack)))
