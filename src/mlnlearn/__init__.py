@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.catalog import benchmark, benchmark_names, benchmark_path, benchmark_tables
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
-    from mlnlearn.data.load.alchemy import parse_db, read_db
+    from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
     from mlnlearn.data.load.build import build_database
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.data import Data, as_data
@@ -107,6 +107,7 @@ _HOMES = {
     ),
     "mlnlearn.data.load.alchemy": (
         "parse_db",
+        "read_databases",
         "read_db",
     ),
     "mlnlearn.data.load.build": ("build_database",),
@@ -282,6 +283,7 @@ __all__ = [
     "profile",
     "query",
     "query_in_chunks",
+    "read_databases",
     "read_db",
     "read_mln",
     "read_tables",

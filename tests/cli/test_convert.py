@@ -34,3 +34,14 @@ def test_what_cannot_be_converted(tmp_path, monkeypatch, program):
         code, out, err = program("convert", *arguments)
         assert (code, out) == (1, "")
         assert message in err
+
+
+def test_rules_of_another_system_are_written_as_ours(tmp_path, program):
+    rules, out = tmp_path / "theirs.mln", tmp_path / "ours.mln"
+    rules.write_text("plays(word,role)\nlog(0.9/0.1) plays(?w,theme)\n")
+    code, _, err = program("convert", str(rules), "--dialect", "pracmln", "--out", str(out))
+    assert (code, err) == (0, "")
+    assert '2.1972245773362196 plays(w,"theme")' in out.read_text()
+    code, _, err = program("convert", str(rules), "--dialect", "prolog", "--out", str(out))
+    assert code == 1
+    assert "no such dialect 'prolog'" in err

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlnlearn.data.database import Database
-from mlnlearn.data.load.alchemy import parse_db, read_db
+from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
 from mlnlearn.errors import DataWarning, InputError, InputErrors
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax import parse_mln, read_mln, write_mln
@@ -140,8 +140,8 @@ def test_plain_text_gets_the_same_codes_as_facts():
 
 def test_long_texts_are_read_in_pieces(monkeypatch):
     monkeypatch.setattr("mlnlearn.syntax.db._CHUNK", 10)
-    text = "".join(f"smokes(P{i})\n" for i in range(100)) + "smokes(x)"
-    with pytest.raises(InputErrors, match=r"<text>:101:8: 'x' reads as a variable"):
+    text = "".join(f"smokes(P{i})\n" for i in range(100)) + "smokes(+)"
+    with pytest.raises(InputErrors, match=r"<text>:101:8: expected a constant"):
         parse_db(text, SCHEMA)
     assert parse_db(text[:-9], SCHEMA).count("smokes") == 100
 
@@ -288,3 +288,29 @@ def test_the_order_of_lines_changes_nothing():
         assert {name: codes.tolist() for name, codes in first.items()} == {
             name: codes.tolist() for name, codes in second.items()
         }
+
+
+def test_databases_of_other_systems_are_read():
+    """Lower-case constants, full stops, several atoms on a line, constants that no atom has."""
+    plain = "smokes(anna). friends(anna, bob).\n1.0 smokes(bob)\n0.0 smokes(carl)\nperson = {dan}"
+    database = parse_db(plain, SCHEMA)
+    assert set(database.rows("smokes")) == {("anna",), ("bob",)}
+    assert set(database.rows("friends")) == {("anna", "bob")}
+    assert database.false_facts("smokes").shape[1] == 1
+    assert database.domains["person"].names == ("anna", "bob", "carl", "dan")
+    with pytest.raises(InputErrors, match="no such type 'town'"):
+        parse_db("town = {rome}", SCHEMA)
+
+
+def test_a_line_of_dashes_stands_between_databases(tmp_path):
+    path = tmp_path / "people.db"
+    path.write_text("smokes(Anna)\n// one\n---\nsmokes(Bob)\nsmokes(Carl)\n")
+    first, second = read_databases(path, SCHEMA)
+    assert (first.count("smokes"), second.count("smokes")) == (1, 2)
+    assert second.name == f"{path}#2"
+    assert list(second.domains["person"].names) == ["Bob", "Carl"]
+    with pytest.raises(InputError, match="the file holds 2 databases"):
+        read_db(path, schema=SCHEMA)
+    path.write_text("smokes(Anna)\n---\nsmoks(Bob)\n")
+    with pytest.raises(InputErrors, match=r"people\.db:3:1: no such predicate 'smoks'"):
+        read_databases(path, SCHEMA)

@@ -1,4 +1,4 @@
-"""``mlnlearn convert``: tables, or any other data, as Alchemy's files."""
+"""``mlnlearn convert``: tables, or any other data, as Alchemy's files; rules of other systems."""
 
 from __future__ import annotations
 
@@ -20,17 +20,36 @@ from mlnlearn.files import FACTS_MARK, write_files
 def convert(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Data files that make one database.", show_default=False),
+        typer.Argument(
+            help="Data files that make one database, or one .mln file of another system.",
+            show_default=False,
+        ),
     ] = None,
     tables: TablesOption = None,
     schema: SchemaOption = None,
     mapping: MappingOption = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            help="The system that an .mln file was written for: alchemy, tuffy, rockit, lomrf or "
+            "pracmln; found out unless given.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
-        Path, typer.Option(help="The .db file to write; declarations go beside it, in .mln.")
+        Path,
+        typer.Option(
+            help="The .db file to write; declarations go beside it, in .mln. Of rules, the .mln."
+        ),
     ] = Path("data.db"),
     force: ForceOption = False,
 ) -> None:
-    """Write data as facts and declarations: .db and .mln."""
+    """Write data as facts and declarations: .db and .mln; or rules of another system as ours."""
+    if files and any(file.name.endswith((".mln", ".mln.gz")) for file in files):
+        _convert_rules(files, dialect, out, force)
+        return
+    if dialect is not None:
+        raise InputError("--dialect is for rules: name an .mln file")
     if bool(files) == (tables is not None):
         raise InputError("name the data: files, or --tables")
     if out.suffix != ".db":
@@ -50,3 +69,15 @@ def convert(
     facts = FACTS_MARK + db_text(database)
     write_files({out: facts, declarations: ml.MLN(database.schema).file_text()})
     console().print(f"{database.true_atoms:,} facts in {out}, declarations in {declarations}")
+
+
+def _convert_rules(files: list[Path], dialect: str | None, out: Path, force: bool) -> None:
+    """Write one file of rules as it was understood."""
+    if len(files) > 1:
+        raise InputError("name one .mln file", hint="convert them one by one")
+    if out.suffix != ".mln":
+        raise InputError("name the file to write: --out FILE.mln")
+    check([out], force=force, model=files[0])
+    file = ml.read_mln(files[0], dialect)
+    write_files({out: ml.MLN(file.schema, file.rules).file_text()})
+    console().print(f"{len(file.rules):,} rules in {out}")

@@ -134,9 +134,9 @@ class _Loader:
             self._add(str(path), ml.from_sql(path, mapping=self.mapping, name=str(path)))
         else:
             schema = self._schema_for(path)
-            database = ml.read_db(path, schema=schema, name=str(path))
-            self.found.files.append(str(path))
-            self.found.databases.append(database)
+            for database in ml.read_databases(path, schema):
+                self.found.files.append(database.name)
+                self.found.databases.append(database)
 
     def tables(self, source: Path | list[Path]) -> None:
         """Read a folder of table files, or the given ones, as one database."""

@@ -74,7 +74,8 @@ def weights(
     """Learn the weights of the rules in a model from databases."""
     check([out], force=force, data=db + (more or []), model=model)
     mln = read_network(model)
-    databases = [ml.read_db(path, schema=mln.schema, name=str(path)) for path in db + (more or [])]
+    paths = db + (more or [])
+    databases = [found for path in paths for found in ml.read_databases(path, mln.schema)]
     targets = names(query, "--query")
     for name in targets:
         mln.schema[name]

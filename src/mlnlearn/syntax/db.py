@@ -1,5 +1,9 @@
 """Scanning ``.db`` text: one ground atom a line, millions of them.
 
+There are no variables in a database, so that lower-case names are constants too. A full stop after
+an atom is no matter, a line may hold several atoms, ``person = {Anna, Bob}`` names constants, and
+a line of dashes, ``---``, stands between databases.
+
 Nearly all lines of real files have one of two plain shapes, ``P(A,B)`` or ``A = f(B)``. One regular
 expression takes those, many at a time, and they are split in bulk per predicate. Every other line
 (comments removed) goes through the tokenizer, which also words the complaints.
@@ -7,6 +11,7 @@ expression takes those, many at a time, and they are split in bulk per predicate
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,11 +26,11 @@ from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize
 
 # Possessive: a plain line matches without going back, any other fails at once.
 _NAME = r"[A-Za-z_][\w\-']*+"
-_CONSTANT = r"""(?>[A-Z][\w\-']*+|-?[0-9]++(?:\.[0-9]++)?|"[^"\\\n]*+")"""
+_CONSTANT = r"""(?>[A-Za-z_][\w\-']*+|-?[0-9]++(?:\.[0-9]++)?|"[^"\\\n]*+")"""
 _CONSTANTS = rf"{_CONSTANT}(?:,[ \t]*+{_CONSTANT})*+"
 _LINE = re.compile(
-    rf"^(?:[ \t]*+([!?]?{_NAME})\(({_CONSTANTS})\)[ \t]*"
-    rf"|[ \t]*+({_CONSTANT})[ \t]*=[ \t]*({_NAME})\(({_CONSTANTS})\)[ \t]*"
+    rf"^(?:[ \t]*+([!?]?{_NAME})\(({_CONSTANTS})\)[ \t]*\.?[ \t]*"
+    rf"|[ \t]*+({_CONSTANT})[ \t]*=[ \t]*({_NAME})\(({_CONSTANTS})\)[ \t]*\.?[ \t]*"
     r"|(.*))$",
     re.MULTILINE,
 )
@@ -33,6 +38,7 @@ _ITEM = re.compile(r'"[^"]*"|[^,"\s]+')
 # Of a string or comment that is never closed, one match takes all: else each further one in it
 # would be looked through to the end again.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"?|//[^\n]*|/\*(?s:.*?)\*/|/\*(?s:.*)')
+_BETWEEN = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
 _CHUNK = 1 << 22
 _MARK = "\0"
 
@@ -71,6 +77,7 @@ class DbText:
     atoms: dict[tuple[str, str], AtomList]
     problems: list[InputError]
     unlisted: int  # further problems, of which only the number is kept
+    constants: list[tuple[str, str, Location]]  # named by 'type = {…}'
 
     def location(self, line: int) -> Location:
         """Return the place of an atom's line."""
@@ -100,13 +107,36 @@ def scan_db(text: str, schema: Schema, file: str = "<text>") -> DbText:
     >>> {key: atoms.names for key, atoms in scanned.atoms.items()}
     {('true', 'smokes'): ['Anna'], ('false', 'smokes'): ['Bob']}
     """
-    return _Scanner(Source.of(text, file), schema).scan()
+    source = Source.of(text, file)
+    return _Scanner(source, _without_comments(source.text), schema).scan()
+
+
+def scan_databases(text: str, schema: Schema, file: str = "<text>") -> list[DbText]:
+    r"""Split a text with several databases, a line ``---`` between them, and scan each.
+
+    Examples
+    --------
+    >>> scanned = scan_databases("smokes(Anna)\n---\nsmokes(Bob)", Schema.of("smokes(person)"))
+    >>> [list(part.atoms.values())[0].lines for part in scanned]
+    [[1], [3]]
+    """
+    source = Source.of(text, file)
+    clean = _without_comments(source.text)
+    ends = [*(match.span() for match in _BETWEEN.finditer(clean)), (len(clean), len(clean))]
+    parts, start = [], 0
+    for end, after in ends:
+        # lines before keep their numbers
+        before = "\n" * clean.count("\n", 0, start)
+        parts.append(_Scanner(source, before + clean[start:end], schema).scan())
+        start = after
+    return parts
 
 
 class _Scanner:
-    def __init__(self, source: Source, schema: Schema) -> None:
+    def __init__(self, source: Source, clean: str, schema: Schema) -> None:
         self.source = source
-        self.clean = Source(source.file, _without_comments(source.text))
+        self.clean = Source(source.file, clean)
+        self.constants: list[tuple[str, str, Location]] = []
         self.table = SymbolTable(schema)
         self.schema = schema
         self.problems: list[InputError] = []
@@ -135,7 +165,14 @@ class _Scanner:
         for key, found in rows.items():
             self._plain(key, found, lines[key])
         ordered = sorted(self.atoms.items(), key=lambda item: item[1].lines[0])
-        return DbText(self.source, self.clean, dict(ordered), self.problems, self._unlisted)
+        return DbText(
+            self.source,
+            self.clean,
+            dict(ordered),
+            self.problems,
+            self._unlisted,
+            self.constants,
+        )
 
     def _plain(self, key: str, rows: list[str], lines: list[int]) -> None:
         """Take the atoms of one predicate that have the plain form."""
@@ -202,10 +239,29 @@ class _Scanner:
         """Take one line token by token."""
         cursor = Cursor(self.source, tokenize(text + "\n", number))
         try:
-            truth, token, names, function = _read_atom(cursor)
+            if cursor.peek(1).text == "=" and cursor.peek(2).text == "{":
+                self._constants_of(cursor)
+            while not cursor.at_line_end():
+                self._take(*_read_atom(cursor), number)
         except InputError as error:
             self._note(error)
-            return
+
+    def _constants_of(self, cursor: Cursor) -> None:
+        """Take ``person = {Anna, Bob}``: constants, whether or not an atom has them."""
+        kind = cursor.take()
+        if kind.text not in self.schema.types:
+            cursor.fail(f"no such type '{kind.text}'", kind, "declare it with the predicates")
+        cursor.index += 2
+        while not cursor.at("}"):
+            place = self.source.location(cursor.peek())
+            self.constants.append((kind.text, constant_name(cursor, listed=True), place))
+            if not cursor.at("}"):
+                cursor.expect(",", "}")
+        cursor.take()
+
+    def _take(
+        self, truth: str, token: Token, names: list[str], function: bool, number: int
+    ) -> None:
         predicate = self.table.predicates.get(token.text)
         if predicate is None or predicate.function != function:
             self._unfit(predicate, token)
@@ -217,13 +273,14 @@ class _Scanner:
 
 def _read_atom(cursor: Cursor) -> tuple[str, Token, list[str], bool]:
     """Return truth value, name, constants and whether it is a function."""
+    soft = _soft_evidence(cursor)
     sign = cursor.take().text if cursor.at("!", "?") else ""
     if cursor.peek().kind not in ("name", "number", "string"):
         cursor.unexpected(_HEAD)
     head, after = cursor.peek(), cursor.peek(1)
     value: str | None = None
     if head.kind != "name" or after.text == "=":
-        value = constant_name(cursor)
+        value = constant_name(cursor, listed=True)
         cursor.expect("=")
         head = cursor.peek()
         if head.kind != "name":
@@ -236,7 +293,7 @@ def _read_atom(cursor: Cursor) -> tuple[str, Token, list[str], bool]:
     if cursor.at("("):
         cursor.take()
         while not (cursor.at(")") and not names):
-            names.append(constant_name(cursor))
+            names.append(constant_name(cursor, listed=True))
             if not cursor.at(")"):
                 cursor.expect(",", ")")
                 continue
@@ -244,10 +301,35 @@ def _read_atom(cursor: Cursor) -> tuple[str, Token, list[str], bool]:
         cursor.take()
     if value is None and cursor.at("="):
         cursor.take()
-        value = constant_name(cursor)
-    if not cursor.at_line_end():
+        value = constant_name(cursor, listed=True)
+    if cursor.at("."):
+        cursor.take()
+    another = cursor.at("!", "?") or cursor.peek().kind == "name"
+    if not (cursor.at_line_end() or (another and names)):
         cursor.unexpected("end of line")
+    if soft == "0" and sign != "?":
+        sign = "" if sign else "!"
     return TRUTH[sign], head, names if value is None else [*names, value], value is not None
+
+
+def _soft_evidence(cursor: Cursor) -> str:
+    """Take the probability in front of an atom: 1 and 0 are true and false, others refused."""
+    token, after = cursor.peek(), cursor.peek(1)
+    if token.kind != "number" or not (after.kind == "name" or after.text == "!"):
+        return ""
+    probability = float(token.text)
+    if probability in (0.0, 1.0):
+        cursor.take()
+        return str(int(probability))
+    if not 0 < probability < 1:
+        return ""
+    weight = math.log(probability / (1 - probability))
+    return cursor.fail(
+        f"soft evidence is not supported: {token.text} {after.text}(…)",
+        token,
+        f"list the atom as unknown, ?{after.text}(…), and add the rule "
+        f"{weight:.4g} {after.text}(…) to the network",
+    )
 
 
 def _split(rows: list[str], arity: int) -> list[str] | None:

@@ -12,10 +12,10 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.columns import sorted_names
 from mlnlearn.data.load.ground_atoms import AtomBuilder
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputErrors
+from mlnlearn.errors import InputError, InputErrors, Location
 from mlnlearn.files import read_text
 from mlnlearn.logic.schema import Schema
-from mlnlearn.syntax.db import DbText, scan_db
+from mlnlearn.syntax.db import DbText, scan_databases, scan_db
 from mlnlearn.syntax.mln import MlnFile, read_mln
 
 
@@ -56,8 +56,53 @@ def read_db(
     mlnlearn.errors.InputError: missing.db: cannot read the file: No such file or directory
     """
     declared = _schema(schema)
-    scanned = [scan_db(read_text(path), declared, str(path)) for path in paths]
+    scanned = []
+    for path in paths:
+        parts = scan_databases(read_text(path), declared, str(path))
+        if len(parts) > 1:
+            raise InputError(
+                f"the file holds {len(parts)} databases, with '---' between them",
+                Location(str(path)),
+                hint="one file each, split at '---'; in Python, read_databases reads them all",
+            )
+        scanned += parts
     return _build(scanned, declared, name or ", ".join(map(str, paths)))
+
+
+def read_databases(
+    path: str | PathLike[str], schema: Schema | MlnFile | str | PathLike[str]
+) -> tuple[Database, ...]:
+    """Read the databases of one ``.db`` file: one, or as many as lines ``---`` set apart.
+
+    Parameters
+    ----------
+    path
+        The file, plain or gzip.
+    schema
+        The declarations, or an ``.mln`` file that holds them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "people.db"
+    >>> _ = path.write_text("smokes(anna)" + chr(10) + "---" + chr(10) + "smokes(bob)")
+    >>> [list(db.rows("smokes")) for db in read_databases(path, Schema.of("smokes(person)"))]
+    [[('anna',)], [('bob',)]]
+    """
+    declared = _schema(schema)
+    parts = scan_databases(read_text(path), declared, str(path))
+    names = [str(path)] if len(parts) == 1 else [f"{path}#{i + 1}" for i in range(len(parts))]
+    problems: list[InputError] = []
+    databases = []
+    for part, name in zip(parts, names, strict=True):
+        try:
+            databases.append(_build([part], declared, name))
+        except InputErrors as errors:
+            problems += errors.problems
+    if problems:
+        raise InputErrors(problems)
+    return tuple(databases)
 
 
 def parse_db(

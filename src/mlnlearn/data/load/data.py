@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from mlnlearn.data.bands import banded, find_bands
 from mlnlearn.data.database import Database
-from mlnlearn.data.load.alchemy import read_db
+from mlnlearn.data.load.alchemy import read_databases
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.mapping import Mapping
@@ -120,7 +120,7 @@ def _read(source: str | Path) -> Data:
             Location(str(path)),
             hint="read it with read_db(path, schema=...)",
         )
-    return Data((read_db(path, schema=schema, name=str(path)),))
+    return Data(read_databases(path, schema))
 
 
 def _is_text(path: Path) -> bool:

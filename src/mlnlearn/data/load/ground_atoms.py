@@ -55,6 +55,13 @@ class AtomBuilder:
         self.codes: dict[str, dict[str, int]] = {kind: {} for kind in schema.types}
         for kind, names in schema.constants.items():
             self.codes[kind] = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        for text in scanned:
+            for kind, name, place in text.constants:
+                if kind not in schema.declared:
+                    self.codes[kind].setdefault(name, len(self.codes[kind]))
+                elif name not in self.codes[kind]:
+                    message = f"constant {Constant(name)} is not in the closed type '{kind}'"
+                    self.problems.append(InputError(message, place))
         ends = np.cumsum([text.source.text.count("\n") + 1 for text in scanned])
         self.starts = [0, *ends.tolist()][: len(scanned)]
 
