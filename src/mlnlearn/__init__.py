@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
     from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
+    from mlnlearn.data.load.boostsrl import BoostSRLData, from_srlearn, read_boostsrl
     from mlnlearn.data.load.build import build_database
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.data import Data, as_data
@@ -109,6 +110,11 @@ _HOMES = {
         "parse_db",
         "read_databases",
         "read_db",
+    ),
+    "mlnlearn.data.load.boostsrl": (
+        "BoostSRLData",
+        "from_srlearn",
+        "read_boostsrl",
     ),
     "mlnlearn.data.load.build": ("build_database",),
     "mlnlearn.data.load.cutoff": ("CutOff",),
@@ -219,6 +225,7 @@ __all__ = [
     "Above",
     "AtLeast",
     "Between",
+    "BoostSRLData",
     "BoostedMLN",
     "BoostedModel",
     "BoostedRDN",
@@ -267,6 +274,7 @@ __all__ = [
     "from_frames",
     "from_parquet",
     "from_sql",
+    "from_srlearn",
     "groundings",
     "learn_conditional",
     "learn_em",
@@ -283,6 +291,7 @@ __all__ = [
     "profile",
     "query",
     "query_in_chunks",
+    "read_boostsrl",
     "read_databases",
     "read_db",
     "read_mln",

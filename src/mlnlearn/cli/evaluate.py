@@ -26,6 +26,7 @@ from mlnlearn.cli.evaluate_show import plain, print_comparisons, print_folds, pr
 from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
+    BoostSRLOption,
     MoreArgument,
     NoDatabasesOption,
     SetOption,
@@ -35,7 +36,7 @@ from mlnlearn.cli.options import (
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, print_json
-from mlnlearn.cli.sources import Sources
+from mlnlearn.cli.sources import Sources, background_of, with_background
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
@@ -76,6 +77,7 @@ def evaluate(
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
+    boostsrl: BoostSRLOption = None,
     mapping: MappingOption = None,
     query: Annotated[
         str,
@@ -126,12 +128,18 @@ def evaluate(
     ratio = _negatives(negatives)
     chosen = entries(learner)
     split = DataSplit(groups, entities, parts, time, cuts)
-    paths = (db or []) + (more or [])
+    paths = (db or []) + (more or []) + (boostsrl or [])
     given = [text.partition("=")[2].strip() for text in (*(set_ or ()), *(try_ or ()))]
     check([out], force=force, data=paths, tables=tables, others=[schema, mapping, *given])
     sources = read(paths, tables, schema, mapping)
+    background = background_of(boostsrl or ())
+    if background is not None and not query.strip():
+        query = ",".join(background.targets)
     queries = _queries(query, sources)
     learners = with_settings(chosen, set_ or (), queries, _asks_for_links(queries, sources))
+    learners = {
+        name: with_background(each, background, set_ or ()) for name, each in learners.items()
+    }
     tried = grids(chosen, try_ or ())
     contest = _contest(split, sources, queries, ratio, conditional, choose_by, seeds, jobs)
     found, failed = _run_all(chosen, learners, tried, contest)

@@ -16,6 +16,7 @@ import mlnlearn as ml
 from mlnlearn.cli.fill import fill
 from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
+    BoostSRLOption,
     ClosedOption,
     ModelOption,
     MoreArgument,
@@ -33,6 +34,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from mlnlearn.data.database import Database
     from mlnlearn.model.answers import Answer, Answers
 
 _SHOWN = 20
@@ -54,6 +56,7 @@ def infer(
     ] = "",
     more: MoreArgument = None,
     tables: TablesOption = None,
+    boostsrl: BoostSRLOption = None,
     filled: Annotated[
         Path | None,
         typer.Option(
@@ -120,12 +123,12 @@ def infer(
         return
     if filled is not None:
         raise InputError("--filled goes with --tables")
-    if not query.strip():
-        raise InputError("--query: name the predicates to ask for")
     found = read_model(model)
-    path = only(paths)
-    declarations = found.schema if schema is None else ml.read_mln(schema).schema
-    evidence = ml.read_db(path, schema=declarations, name=str(path))
+    evidence, targets = _evidence(found.schema, paths, boostsrl or [], schema)
+    query_evidence = query_evidence or (bool(boostsrl) and isinstance(found, ml.MLN))
+    query = query.strip() or ",".join(targets)
+    if not query:
+        raise InputError("--query: name the predicates to ask for")
     asked = names(query, "--query")
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
     sampling = ml.Sampling(seed=seed, max_seconds=max_seconds)
@@ -168,6 +171,20 @@ def infer(
     summary.show(query, seconds)
     if out is not None:
         console().print(f"written to {out}")
+
+
+def _evidence(
+    declared: ml.Schema, paths: list[Path], boostsrl: list[Path], schema: Path | None
+) -> tuple[Database, tuple[str, ...]]:
+    """Read what is given, and what a folder of BoostSRL asks for."""
+    if boostsrl:
+        if paths or schema or len(boostsrl) > 1:
+            raise InputError("--boostsrl: name one folder, and neither --db nor --schema")
+        background = ml.read_boostsrl(boostsrl[0])
+        return background.asked(), background.targets
+    path = only(paths)
+    declarations = declared if schema is None else ml.read_mln(schema).schema
+    return ml.read_db(path, schema=declarations, name=str(path)), ()
 
 
 def _check_boosted(method: str, opened: Collection[str], query_evidence: bool) -> None:

@@ -13,6 +13,7 @@ import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
+    BoostSRLOption,
     MoreArgument,
     NoDatabasesOption,
     SetOption,
@@ -25,7 +26,7 @@ from mlnlearn.cli.options import (
 from mlnlearn.cli.outputs import ForceOption, check, model_files
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
-from mlnlearn.cli.sources import Sources, load, load_tables
+from mlnlearn.cli.sources import Sources, background_of, load, load_tables, with_background
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 
@@ -50,6 +51,7 @@ def learn(
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
+    boostsrl: BoostSRLOption = None,
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
@@ -100,8 +102,13 @@ def learn(
         return
     if out is None:
         raise InputError("--out: name a file for the model")
-    chosen = configured(learner, entry, set_ or (), names(target, "--target"), seed, base)
-    paths, cut = (db or []) + (more or []), cut_off(until, time_column)
+    background = background_of(boostsrl or ())
+    targets = names(target, "--target")
+    if background is not None and not targets and (entry.has("target") or entry.has("base")):
+        targets = background.targets
+    chosen = configured(learner, entry, set_ or (), targets, seed, base)
+    chosen = with_background(chosen, background, set_ or ())
+    paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, *(text.partition("=")[2].strip() for text in set_ or ())]
     beside = entry.tables or entry.has("target") or entry.has("base")
     files = list(model_files(out, beside))

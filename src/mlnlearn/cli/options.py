@@ -46,6 +46,15 @@ TablesOption = Annotated[
         show_default=False,
     ),
 ]
+BoostSRLOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--boostsrl",
+        metavar="DIR",
+        help="A folder of BoostSRL: facts, examples, modes; give it once for each folder.",
+        show_default=False,
+    ),
+]
 UntilOption = Annotated[
     str | None,
     typer.Option(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mlnlearn as ml
 from mlnlearn.cli.show import complain
@@ -14,6 +15,7 @@ from mlnlearn.files import open_input
 
 if TYPE_CHECKING:  # loading the readers can wait until a command runs
     from mlnlearn.data.database import Database
+    from mlnlearn.data.load.boostsrl import BoostSRLData
     from mlnlearn.data.load.build import Loaded
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.mapping import Mapping
@@ -35,11 +37,14 @@ class Sources:
         One database a file; table files (CSV, Parquet) given together make one database.
     mappings
         How tables were read, for each source of tables.
+    backgrounds
+        What folders of BoostSRL say beside their facts.
     """
 
     files: list[str] = field(default_factory=list)
     databases: list[Database] = field(default_factory=list)
     mappings: list[Mapping] = field(default_factory=list)
+    backgrounds: list[BoostSRLData] = field(default_factory=list)
 
 
 def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None) -> Sources:
@@ -111,6 +116,23 @@ def _definitions(schema: Path) -> Path:
     )
 
 
+def background_of(folders: Sequence[Path]) -> BoostSRLData | None:
+    """Return what the first of the folders of BoostSRL says beside its facts."""
+    from mlnlearn.data.load.boostsrl import read_boostsrl  # noqa: PLC0415 - loads NumPy
+
+    return read_boostsrl(folders[0]) if folders else None
+
+
+def with_background(learner: Any, background: BoostSRLData | None, chosen: Sequence[str]) -> Any:
+    """Return a learner with the modes and settings of a background, but for those chosen."""
+    if background is None:
+        return learner
+    taken = {text.partition("=")[0].strip() for text in chosen}
+    given = {"modes": background.modes, **background.settings}
+    fields = {item.name for item in dataclass_fields(learner)}
+    return replace(learner, **{k: v for k, v in given.items() if k in fields and k not in taken})
+
+
 class _Loader:
     def __init__(self, schema: Path | None, mapping: Path | None) -> None:
         self.schema = schema
@@ -128,7 +150,14 @@ class _Loader:
             self.problems.append(error)
 
     def one(self, path: Path) -> None:
-        if path.is_dir():
+        from mlnlearn.data.load.boostsrl import is_boostsrl, read_boostsrl  # noqa: PLC0415
+
+        if is_boostsrl(path):
+            found = read_boostsrl(path)
+            self.found.files.append(str(path))
+            self.found.databases.append(found.database)
+            self.found.backgrounds.append(found)
+        elif path.is_dir():
             self.tables(path)
         elif _is_sql(path):
             self._add(str(path), ml.from_sql(path, mapping=self.mapping, name=str(path)))

@@ -66,7 +66,7 @@ def read_db(
                 hint="one file each, split at '---'; in Python, read_databases reads them all",
             )
         scanned += parts
-    return _build(scanned, declared, name or ", ".join(map(str, paths)))
+    return database_of(scanned, declared, name or ", ".join(map(str, paths)))
 
 
 def read_databases(
@@ -97,7 +97,7 @@ def read_databases(
     databases = []
     for part, name in zip(parts, names, strict=True):
         try:
-            databases.append(_build([part], declared, name))
+            databases.append(database_of([part], declared, name))
         except InputErrors as errors:
             problems += errors.problems
     if problems:
@@ -120,7 +120,7 @@ def parse_db(
     tiny: 2 true atoms over 2 person
     """
     declared = _schema(schema)
-    return _build([scan_db(text, declared, file)], declared, name or file)
+    return database_of([scan_db(text, declared, file)], declared, name or file)
 
 
 def _schema(given: Schema | MlnFile | str | PathLike[str]) -> Schema:
@@ -129,7 +129,8 @@ def _schema(given: Schema | MlnFile | str | PathLike[str]) -> Schema:
     return given.schema if isinstance(given, MlnFile) else read_mln(given).schema
 
 
-def _build(scanned: Sequence[DbText], schema: Schema, name: str) -> Database:
+def database_of(scanned: Sequence[DbText], schema: Schema, name: str) -> Database:
+    """Make one database of scanned texts, or complain about all that is wrong with them."""
     builder = AtomBuilder(schema, scanned)
     tables = builder.tables()
     builder.find_contradictions(tables)

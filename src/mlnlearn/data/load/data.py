@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from mlnlearn.data.bands import banded, find_bands
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.alchemy import read_databases
+from mlnlearn.data.load.boostsrl import is_boostsrl, read_boostsrl
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.mapping import Mapping
@@ -62,8 +63,8 @@ def as_data(given: DataLike) -> Data:
     ----------
     given
         A database; what a loader of tables returned; tables, or data frames by name; a ``.db`` file
-        with its ``schema.mln`` beside it; a folder of CSV or Parquet files, an SQLite or DuckDB
-        file, an address; or several of any of these.
+        with its ``schema.mln`` beside it; a folder of CSV or Parquet files, or of BoostSRL, an
+        SQLite or DuckDB file, an address; or several of any of these.
 
     Examples
     --------
@@ -110,6 +111,8 @@ def _read(source: str | Path) -> Data:
     path = Path(source)
     if not is_url(str(source)) and not path.exists():
         raise InputError("no such file or folder", Location(str(source)))
+    if not is_url(str(source)) and is_boostsrl(path):
+        return Data((read_boostsrl(path).database,))
     if is_url(str(source)) or path.is_dir() or not _is_text(path):
         shown = shown_address(str(source)) if is_url(str(source)) else str(source)
         return as_data(build_database(read_tables(source), name=Path(shown).name))
