@@ -11,8 +11,8 @@ import mlnlearn
 SOURCE = Path(mlnlearn.__file__).parent
 
 # From the ground up; packages of one floor may know each other, though not in a circle. A module
-# at the top of the package (errors, files) is on the ground floor; the package's own face may look
-# anywhere, and only the command line may look at it.
+# at the top of the package (errors, files) is on the ground floor; the package's own face, and the
+# entry of `python -m`, may look anywhere, and only the command line may look at it.
 FLOORS = (
     ("",),
     ("logic",),
@@ -74,7 +74,8 @@ def package_imports(sources):
 
 def violations(sources):
     """Say which imports do not go down; `sources` maps paths in the package to source text."""
-    sources = {path: text for path, text in sources.items() if path != "__init__.py"}
+    doors = ("__init__.py", "__main__.py")
+    sources = {path: text for path, text in sources.items() if path not in doors}
     packages = {Path(path).parts[0] for path in sources if len(Path(path).parts) > 1}
     found = [f"the package {name!r} is on no floor" for name in sorted(packages - set(LEVEL))]
     graph = {}
