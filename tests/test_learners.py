@@ -7,11 +7,13 @@ import mlnlearn as ml
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.write import write_db
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.registry import LEARNERS
 
 BOOSTED = {"target": "ill", "steps": 3, "max_leaves": 3}
 EM = {"base": ml.BoostedMLN(**BOOSTED), "iterations": 3, "worlds": 2, "burn_in": 2}
 SETTINGS = {
+    "boost": {"target": "ill", "steps": 20, "patience": 20},
     "mln-bt": BOOSTED,
     "mln-bc": BOOSTED,
     "rdn-b": BOOSTED,
@@ -59,6 +61,8 @@ OTHER = ml.build_database(tables(2), FLAGS)
 
 def text(model):
     """What a model says, to compare it."""
+    if isinstance(model, RelationalModel):  # columns of tables keep their names in its rules
+        return str((model.start, [node.values for tree in model.trees for node in tree.nodes()]))
     network = model.mln() if isinstance(model, ml.JoinBayesModel) else model
     return str(network) if isinstance(network, ml.MLN) else str(network.rules())
 

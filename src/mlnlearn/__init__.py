@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
+    from mlnlearn.model.relational.model import RelationalModel
     from mlnlearn.montecarlo.settings import Sampling
     from mlnlearn.registry import LEARNERS, METHODS, READERS
     from mlnlearn.run import Fitted, Notes, OutOfTimeError, Progress, Run
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.motifs.learn import LSM
     from mlnlearn.structure.predicate_graph.learn import GSLP
+    from mlnlearn.structure.relational_boosting.learner import RelationalBoost
     from mlnlearn.structure.saved import load_model
     from mlnlearn.structure.structural_em.learner import StructuralEM
     from mlnlearn.syntax.mln import parse_formula, parse_mln, read_mln
@@ -160,6 +162,7 @@ _HOMES = {
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.model.relational.model": ("RelationalModel",),
     "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.registry": (
         "LEARNERS",
@@ -194,6 +197,7 @@ _HOMES = {
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.motifs.learn": ("LSM",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
+    "mlnlearn.structure.relational_boosting.learner": ("RelationalBoost",),
     "mlnlearn.structure.saved": ("load_model",),
     "mlnlearn.structure.structural_em.learner": ("StructuralEM",),
     "mlnlearn.syntax.mln": (
@@ -250,6 +254,8 @@ __all__ = [
     "Notes",
     "OutOfTimeError",
     "Progress",
+    "RelationalBoost",
+    "RelationalModel",
     "Run",
     "Sampling",
     "Schema",

@@ -133,6 +133,11 @@ LEARNERS = Registry(
     "mlnlearn.learners",
     "learner",
     Entry(
+        "boost",
+        "mlnlearn.structure.relational_boosting.learner:RelationalBoost",
+        "boosted trees over features along links, for a column or a relation",
+    ),
+    Entry(
         "mln-bt",
         f"{_BOOSTING}:BoostedMLN",
         "boosted trees for target predicates",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # loading the models can wait until a command runs
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.mln import MLN
+    from mlnlearn.model.relational.model import RelationalModel
 
 LEARNER_NAMES = ", ".join(LEARNERS)
 
@@ -143,7 +144,7 @@ def one_database(paths: list[Path]) -> Path:
     return paths[0]
 
 
-def read_model(path: Path) -> MLN | BoostedModel:
+def read_model(path: Path) -> MLN | BoostedModel | RelationalModel:
     """Read a model that other commands can ask: of a Bayes net, its rules."""
     found = ml.load_model(path)
     return found.mln() if isinstance(found, ml.JoinBayesModel) else found

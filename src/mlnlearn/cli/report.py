@@ -23,9 +23,7 @@ from mlnlearn.files import write_files
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
-    from mlnlearn.model.boosted.model import BoostedModel
-    from mlnlearn.model.mln import MLN
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel
+    from mlnlearn.structure.saved import AnyModel
 
 _TEXT = ".db"
 
@@ -66,9 +64,7 @@ def report(
     console().print(f"written to {out}")
 
 
-def _from_tables(
-    model: MLN | BoostedModel | JoinBayesModel, tables: str, schema: Path | None
-) -> Database:
+def _from_tables(model: AnyModel, tables: str, schema: Path | None) -> Database:
     """Read tables as those were read that the model was learned from, where that is known."""
     from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
 

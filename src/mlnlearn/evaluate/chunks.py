@@ -32,6 +32,7 @@ from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.montecarlo.settings import Sampling
 
 ATOMS = 1 << 18
@@ -39,7 +40,7 @@ ATOMS = 1 << 18
 
 
 def query_in_chunks(
-    model: MLN | BoostedModel,
+    model: MLN | BoostedModel | RelationalModel,
     database: Database,
     predicates: str | Sequence[str],
     *,
@@ -86,9 +87,12 @@ def query_in_chunks(
     """
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
     in_chunks = method == "auto" and not whole
+    if not isinstance(model, MLN) and (open or query_evidence):
+        raise InputError("a boosted model takes neither open predicates nor query evidence")
+    if isinstance(model, RelationalModel):
+        yield model.query(database, names, closed=closed)
+        return
     if isinstance(model, BoostedModel):
-        if open or query_evidence:
-            raise InputError("a boosted model takes neither open predicates nor query evidence")
         plan = _of_rules(model, database, names, closed) if in_chunks else None
         if plan is None:
             yield model.query(database, names, closed=closed, method=method, sampling=sampling)

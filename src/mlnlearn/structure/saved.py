@@ -12,10 +12,12 @@ from mlnlearn.files import content_hash, open_input, read_text
 from mlnlearn.model.boosted.files import FORMAT as BOOSTED
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.relational.files import FORMAT as FEATURES
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.structure.join_bayes.model import FORMAT as NET
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
-AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel
+AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel | RelationalModel
 """What learners make."""
 
 
@@ -42,16 +44,19 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
     named = _looks_like_json(given)
     file = given if named else given.with_suffix(".json")
     plain = read_document(file) if named or file.exists() else None
-    if not isinstance(plain, dict) or plain.get("format") not in (BOOSTED, NET):
+    if not isinstance(plain, dict) or plain.get("format") not in (BOOSTED, NET, FEATURES):
         if named and given.suffix == ".json":
             raise InputError(
-                f"no model: its format is neither {BOOSTED!r} nor {NET!r}", Location(str(file))
+                f"no model: its format is none of {BOOSTED!r}, {NET!r}, {FEATURES!r}",
+                Location(str(file)),
             )
         return MLN.read(given)
     if not named and plain.get("rules") != content_hash(read_text(given)):
         return MLN.read(given)
     if plain["format"] == BOOSTED:
         return BoostedModel.from_plain(plain, str(file))
+    if plain["format"] == FEATURES:
+        return RelationalModel.from_plain(plain, str(file))
     return JoinBayesModel.from_plain(plain, str(file))
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Aggregate, Floats, Groups, Ints, Spans, aggregate
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Feature, Forward, Step
+from mlnlearn.model.relational.between import paths_between
+from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Forward, Step
 
 MOST_PAIRS = 20_000_000
 """Most pairs of a question and a row that one step may look at."""
@@ -66,19 +67,17 @@ class Evaluator:
         default_factory=dict
     )
 
-    def values(self, feature: Feature, base: RowSet) -> Values:
-        """Return the values of a feature for all rows of a set, by their times if these count."""
-        moments = base.times if self.timed else None
-        rows = np.arange(base.rows)
+    def values(
+        self, feature: AnyFeature, base: RowSet, rows: NDArray[np.integer] | None = None
+    ) -> Values:
+        """Return the values of a feature for rows of a set (by default all), as of their times."""
+        if isinstance(feature, Between):
+            return Values(paths_between(self.data, base, feature, rows))
+        rows = np.arange(base.rows) if rows is None else rows
+        moments = base.times[rows] if self.timed and base.times is not None else None
         return self._asked(
             base, feature.steps, feature.column, feature.value, rows, moments, self.until
         )
-
-    def any_values(self, feature: AnyFeature, base: RowSet) -> Values:
-        """Return the values of a feature of any kind."""
-        if isinstance(feature, Between):
-            raise NotImplementedError
-        return self.values(feature, base)
 
     def groups(self, name: str, link: str) -> Groups:
         """Return the rows of a set by what their link points to."""

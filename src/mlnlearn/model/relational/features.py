@@ -163,19 +163,21 @@ def words(feature: Feature) -> str:
             place = f"its {step.link}" if first else f"the {step.link}"
             text = f"{text} of {place}" if text else place
         else:
-            text = _backward(step, text, inner, feature.value is not None)
+            before = feature.steps[number - 1] if number else None
+            told = isinstance(before, Forward) and before.link == step.link
+            text = _backward(step, text, inner, feature.value is not None, told)
         inner = False
     return text
 
 
-def _backward(step: Backward, text: str, rows_only: bool, flag: bool) -> str:
+def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool) -> str:
     """Say an aggregate over rows that point here."""
     which = f"{step.rows}s"
     if step.last is not None:
         which = f"the last {step.last} {which}"
     if step.within is not None:
         which = f"{which} of the last {duration(step.within)}"
-    by = f" by {step.link}" if step.link != step.rows else ""
+    by = "" if told else f" by {step.link}"
     if rows_only or step.aggregate == "since":
         joint = " " if step.aggregate in ("exists", "since") else " of "
         return f"{_WORDS[step.aggregate]}{joint}{which}{by}"

@@ -8,7 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from mlnlearn.counting.aggregates import Aggregate
+from mlnlearn.data.load.mapping import MappingFile
 from mlnlearn.errors import InputError
+from mlnlearn.model.boosted.files import SchemaFile
 from mlnlearn.model.relational.features import (
     AnyFeature,
     Backward,
@@ -68,15 +70,19 @@ class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
     """A model of boosted features."""
 
     format: Literal["mlnlearn boosted features 1"]
-    checksum: str
     target: str
     kind: Literal["logistic", "classes", "squares"]
     classes: list[str]
     timed: bool
     until: bool
+    row_set: str
+    column: str | None
+    schema: SchemaFile
+    mapping: MappingFile | None
     start: list[float]
     features: list[FeatureFile]
     trees: list[NodeFile]
+    checksum: str = ""
     rules: str = ""
 
 

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from mlnlearn.counting.aggregates import Floats
-from mlnlearn.counting.relational import Relational, RowSet
+from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
+from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.load.mapping import Mapping as TablesMapping
+from mlnlearn.documents import decode, in_file, read_document, save_model, within
+from mlnlearn.errors import InputError
+from mlnlearn.files import RULES_MARK, AnyPath
+from mlnlearn.logic.atoms import Atom
+from mlnlearn.logic.schema import Schema
+from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
+from mlnlearn.model.boosted.files import schema_from_file, schema_to_plain
+from mlnlearn.model.explanation import (
+    Contribution,
+    Explanation,
+    atom_of,
+    by_size,
+    codes_of,
+    ground_atom,
+)
+from mlnlearn.model.relational.atoms import all_atoms, atom_rows, without_place
 from mlnlearn.model.relational.evaluate import Evaluator, Values
+from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
+from mlnlearn.model.relational.files import FORMAT, ModelFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.trees import Node, features_of, tree_scores
 
 Kind = Literal["logistic", "classes", "squares"]
+_CLOSED_FORM = "closed form"
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,10 @@ class RelationalModel:
     timed, until
         Whether examples have times, so that only rows before them count; and whether rows at the
         very time of an example count.
+    schema, mapping
+        Predicates of the data, and how tables became them; None where there were no tables.
+    row_set, column
+        Where what is predicted stands: a column of a row set, or (None) its rows.
     """
 
     target: str
@@ -47,6 +75,10 @@ class RelationalModel:
     trees: tuple[Node, ...]
     timed: bool = False
     until: bool = False
+    schema: Schema = field(default_factory=Schema)
+    mapping: TablesMapping | None = None
+    row_set: str = ""
+    column: str | None = None
 
     @property
     def outputs(self) -> int:
@@ -57,10 +89,21 @@ class RelationalModel:
         """Return the features that trees test."""
         return features_of(self.trees)
 
+    def with_trees_of(self, other: RelationalModel) -> RelationalModel:
+        """Return the model of the same target with what another says."""
+        return replace(
+            other,
+            target=self.target,
+            schema=self.schema,
+            mapping=self.mapping,
+            row_set=self.row_set,
+            column=self.column,
+        )
+
     def columns(self, view: Relational, base: RowSet) -> dict[AnyFeature, Values]:
         """Return the values of all features for the rows of a set."""
         evaluator = Evaluator(view, self.timed, self.until)
-        return {feature: evaluator.any_values(feature, base) for feature in self.features()}
+        return {feature: evaluator.values(feature, base) for feature in self.features()}
 
     def scores(self, view: Relational, base: RowSet) -> Floats:
         """Return the scores of rows, shape (rows, outputs).
@@ -84,6 +127,267 @@ class RelationalModel:
     def probabilities(self, view: Relational, base: RowSet) -> Floats:
         """Return the probabilities of the classes, shape (rows, classes)."""
         scores = self.scores(view, base)
+        if self.kind == "squares":
+            raise InputError(f"{self.target} is a number and has no classes", hint="ask for scores")
         if self.kind == "logistic":
             return np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
         return np.asarray(softmax(scores, axis=1))
+
+    # What is asked with databases.
+
+    @property
+    def predicate(self) -> str:
+        """The predicate whose atoms are predicted."""
+        if self.schema.predicates:
+            nothing = relational([Database.from_facts(self.schema, {})], self.mapping)
+            for name, place in nothing.places.items():
+                if (place.row_set, place.column) == (self.row_set, self.column):
+                    return name
+        raise InputError(
+            f"{self.target} is the label of a table of examples, and no predicate",
+            hint="ask for scores or probabilities of such a table",
+        )
+
+    @property
+    def _valued(self) -> bool:
+        """Whether the last argument of the predicate is the class."""
+        return self.column is not None and self.classes != FLAGS
+
+    def predict(self, database: Database, predicate: str, columns: Columns) -> Floats:
+        """Return the probability of atoms, given as ``(arity, atoms)`` codes, by the evidence."""
+        if predicate != self.predicate:
+            raise InputError(f"no rules for {predicate}: this model predicts {self.predicate}")
+        if self.kind == "squares":
+            raise InputError(f"{self.target} is a number: its values have no probabilities")
+        view = relational([database], self.mapping)
+        home = Place(self.row_set, self.column)
+        atoms = atom_rows(view, home, columns, self._valued)
+        scores = self.scores(without_place(view, home), atoms.base)
+        if self.kind == "logistic" and not self._valued:
+            found = expit(scores[atoms.row, 0])
+            return self._in_blocks(database, columns, scores[atoms.row, 0], found)
+        chances = (
+            np.asarray(softmax(scores, axis=1))
+            if self.kind == "classes"
+            else np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
+        )
+        assert atoms.value is not None
+        names = database.domains[database.schema[predicate].types[-1]].names
+        places = {name: place for place, name in enumerate(self.classes)}
+        by_code = np.array([places.get(name, -1) for name in names], np.int64)
+        padded = np.append(chances, np.zeros((len(chances), 1)), axis=1)
+        return np.asarray(padded[atoms.row, by_code[atoms.value]])
+
+    def _in_blocks(
+        self, database: Database, columns: Columns, log_odds: Floats, found: Floats
+    ) -> Floats:
+        """Of atoms of which exactly one of a block is true, let the chances add up to one.
+
+        The atoms of a block that are not asked for count, too.
+        """
+        marked = database.schema.exclusive(self.predicate)
+        if not marked:
+            return found
+        fixed = [place for place in range(len(columns)) if place not in marked]
+        whole = all_atoms(database, self.predicate)
+        if whole.shape[1] != columns.shape[1]:
+            everything = self.predict(database, self.predicate, whole)
+            sizes = [database.size(kind) for kind in database.schema[self.predicate].types]
+            grid: Floats = everything.reshape(sizes)
+            return np.asarray(grid[tuple(columns)])
+        _, block = np.unique(columns[fixed], axis=1, return_inverse=True)
+        block = np.asarray(block).reshape(-1)
+        top = np.full(block.max(initial=0) + 1, -np.inf)
+        np.maximum.at(top, block, log_odds)
+        weight = np.exp(log_odds - top[block])
+        shares: Floats = weight / np.bincount(block, weight)[block]
+        return shares
+
+    def query(
+        self,
+        database: Database,
+        asked: str | Sequence[str] | None = None,
+        *,
+        closed: Collection[str] = (),
+    ) -> Answers:
+        """Return the probabilities of target atoms.
+
+        Parameters
+        ----------
+        database
+            The evidence.
+        asked
+            The target, to ask for all of its atoms, whatever the database says of them. By default,
+            the unknown ones where the database lists some of its atoms, and else all.
+        closed
+            Predicates of which atoms that are not listed are false; here all are.
+        """
+        name = self.predicate
+        chosen = [asked] if isinstance(asked, str) else list(asked or ())
+        for other in chosen:
+            if other != name:
+                raise InputError(f"no rules for {other}: this model predicts {name}")
+        known = self._with_classes(database)
+        listed = known.count(name) + known.false_facts(name).shape[1]
+        unknown = known.unknown_facts(name)
+        if chosen or not (listed or unknown.shape[1]):
+            unknown = all_atoms(known, name)
+        chances = self.predict(known, name, unknown)
+        kinds = known.schema[name].types
+        table = AnswerTable(
+            known.schema[name],
+            unknown,
+            tuple(known.domains[kind] for kind in kinds),
+            chances,
+            np.zeros(len(chances)),
+            np.full(len(chances), _CLOSED_FORM, object),
+        )
+        return Answers((table,), (ComponentSummary(len(chances), 0, _CLOSED_FORM),))
+
+    def _with_classes(self, database: Database) -> Database:
+        if not self._valued:
+            return database
+        kind = database.schema[self.predicate].types[-1]
+        missing = [name for name in self.classes if name not in database.domains[kind]]
+        return database.extended({kind: missing})
+
+    def explain(
+        self,
+        database: Database,
+        atom: Atom | str,
+        *,
+        open: Collection[str] = (),
+        closed: Collection[str] = (),
+        seed: int = 0,
+    ) -> Explanation:
+        """Explain the probability of a target atom by what each feature adds to its log-odds."""
+        known = self._with_classes(database)
+        found = ground_atom(known, atom)
+        if found.predicate.name != self.predicate:
+            raise InputError(f"no rules for {found.predicate.name}")
+        codes = codes_of(known, found)
+        view = relational([known], self.mapping)
+        home = Place(self.row_set, self.column)
+        atoms = atom_rows(view, home, codes, self._valued)
+        columns = self.columns(without_place(view, home), atoms.base)
+        row = int(atoms.row[0])
+        always, effects = feature_effects(self.trees, columns, row, self.outputs)
+        start = np.array(self.start) + always
+        total = start + sum(effects.values(), np.zeros(self.outputs))
+        pick, against = self._contrast(known, found, total)
+        parts = [Contribution("before anything is known", None, float(pick @ start))]
+        parts += [
+            Contribution(said_value(feature, columns[feature], row), None, float(pick @ effect))
+            for feature, effect in effects.items()
+        ]
+        (probability,) = self.predict(known, self.predicate, codes)
+        odds = sum(part.log_odds for part in parts)
+        return Explanation(found, by_size(parts), odds, float(probability), against)
+
+    def _contrast(
+        self, database: Database, atom: Atom, scores: Floats
+    ) -> tuple[Floats, Atom | None]:
+        """Return the weights of scores in the log-odds of an atom, and what it is held against."""
+        if not self._valued:
+            return np.ones(1), None
+        value = str(atom.terms[-1].name)
+        if value not in self.classes:
+            raise InputError(f"{value} is no class of this model: {', '.join(self.classes[:10])}")
+        if self.kind == "logistic":
+            sign = 1.0 if value == self.classes[1] else -1.0
+            other = self.classes[0 if sign > 0 else 1]
+            pick = np.array([sign])
+        else:
+            own = self.classes.index(value)
+            rest = np.where(np.arange(len(scores)) == own, -np.inf, scores)
+            best = int(np.argmax(rest))
+            other = self.classes[best]
+            pick = np.zeros(len(scores))
+            pick[own], pick[best] = 1.0, -1.0
+        codes = codes_of(database, atom)
+        kind = database.schema[self.predicate].types[-1]
+        codes[-1] = database.domains[kind].code(other)
+        return pick, atom_of(database, atom, codes)
+
+    # What is written and read.
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.target}: {len(self.trees)} trees over {len(self.features())} features"
+
+    def rules(self, max_rules: int = 20) -> list[tuple[str, float]]:
+        """Return the features with how much they change scores, those of most effect first."""
+        totals: dict[str, float] = {}
+        for tree in self.trees:
+            for node in tree.nodes():
+                if node.test is not None and node.yes is not None and node.no is not None:
+                    gap = np.abs(np.array(node.yes.values) - node.no.values).mean()
+                    totals[str(node.test)] = totals.get(str(node.test), 0.0) + float(gap)
+        ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+        return ranked[:max_rules]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
+        save_model(path, self.as_plain(), self.file_text(), _json)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the model as plain data."""
+        return {
+            "format": FORMAT,
+            "target": self.target,
+            "kind": self.kind,
+            "classes": list(self.classes),
+            "timed": self.timed,
+            "until": self.until,
+            "row_set": self.row_set,
+            "column": self.column,
+            "schema": schema_to_plain(self.schema),
+            "mapping": None if self.mapping is None else self.mapping.as_dict(),
+            "start": list(self.start),
+            **trees_to_plain(list(self.trees)),
+        }
+
+    def file_text(self) -> str:
+        """Return what the model says, as comments."""
+        lines = [f"// {line}" for line in str(self).splitlines()]
+        return RULES_MARK + "\n".join(lines) + "\n"
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> RelationalModel:
+        """Read a model that `save` wrote."""
+        file = FilePath(path).with_suffix(".json")
+        return cls.from_plain(read_document(file), file)
+
+    @classmethod
+    def from_plain(cls, plain: object, where: AnyPath = "the model") -> RelationalModel:
+        """Return the model that plain content of a file says."""
+        with in_file(where):
+            file = decode(plain, ModelFile)
+            outputs = len(file.classes) if file.kind == "classes" else 1
+            if len(file.start) != outputs:
+                raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
+            with within("trees"):
+                trees = trees_from_file(file, outputs)
+            with within("schema"):
+                schema = schema_from_file(file.schema)
+            with within("mapping"):
+                mapping = None if file.mapping is None else TablesMapping.from_file(file.mapping)
+        return cls(
+            file.target,
+            file.kind,
+            tuple(file.classes),
+            tuple(file.start),
+            tuple(trees),
+            file.timed,
+            file.until,
+            schema,
+            mapping,
+            file.row_set,
+            file.column,
+        )
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False) + "\n"

@@ -12,6 +12,9 @@ from mlnlearn.counting.aggregates import Floats
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
 
+LARGEST = float(np.finfo(np.float64).max)
+"""A threshold that no number is above: only what is not known passes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -61,6 +64,8 @@ class Test:
     def sentence(self, holds: bool = True) -> str:
         """Say the test, or that it fails."""
         text = str(self.feature)
+        if self.threshold == LARGEST:
+            return f"{text} is {'not ' if holds else ''}known"
         if self.threshold is not None:
             said = f"{text} {'>' if holds else '≤'} {self.threshold:g}"
         elif len(self.names) == 1:

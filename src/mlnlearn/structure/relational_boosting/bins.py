@@ -46,7 +46,9 @@ class Binning:
         return np.where(unknown, MISSING, found).astype(np.uint8)
 
 
-def binning(values: Values, least: int, most: int = MOST_BINS) -> Binning:
+def binning(
+    values: Values, least: int, most: int = MOST_BINS, kept: NDArray[np.bool_] | None = None
+) -> Binning:
     """Choose bins for the values of examples.
 
     Parameters
@@ -57,6 +59,8 @@ def binning(values: Values, least: int, most: int = MOST_BINS) -> Binning:
         A name that fewer examples have is not told from others.
     most
         Most bins.
+    kept
+        Names that may have a bin of their own; by default all.
 
     Examples
     --------
@@ -66,9 +70,11 @@ def binning(values: Values, least: int, most: int = MOST_BINS) -> Binning:
     known = values.values[~np.isnan(values.values)]
     if values.names is not None:
         counts = np.bincount(known.astype(np.int64), minlength=len(values.names))
+        if kept is not None:
+            counts[~kept] = 0
         order = np.argsort(-counts, kind="stable")[:most]
-        kept = np.sort(order[counts[order] >= max(least, 1)])
-        return Binning(np.empty(0), tuple(values.names[code] for code in kept))
+        own = np.sort(order[counts[order] >= max(least, 1)])
+        return Binning(np.empty(0), tuple(values.names[code] for code in own))
     known = np.sort(known)
     distinct, counts = np.unique(known, return_counts=True)
     # values that differ by round-off alone are one: a cut between them says nothing

@@ -10,12 +10,13 @@ import numpy as np
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import Examples, examples_of, find_place
-from mlnlearn.counting.relational import Relational, relational
+from mlnlearn.counting.relational import FLAGS, Relational, relational
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
 from mlnlearn.documents import decode
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
+from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.model import RelationalModel
@@ -113,7 +114,10 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         place = find_place(view, self.target)
         examples = examples_of(view, place, max_examples=self.max_examples, seed=self.seed)
         journal = journal_of(course.run.checkpoint, self, data.databases)
-        yield from self.learn_examples(without_target(view, examples), examples, course, journal)
+        start = _empty_model(data, view, examples)
+        rest = without_place(view, place)
+        for fitted in self.learn_examples(rest, examples, course, journal):
+            yield Fitted(start.with_trees_of(fitted.model), fitted.notes)
 
     def learn_examples(
         self, view: Relational, examples: Examples, course: Course, journal: Journal | None = None
@@ -125,15 +129,6 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         kept = journal or Journal()
         yield from run.choose(table, course, kept)
         yield from run.refit(table, course, kept)
-
-
-def without_target(view: Relational, examples: Examples) -> Relational:
-    """Return the data without what is to be predicted."""
-    home = examples.home
-    if home.column is not None:
-        return view.with_row_set(view[home.row_set].without(home.column))
-    rest = {name: rows for name, rows in view.row_sets.items() if name != home.row_set}
-    return replace(view, row_sets=rest)
 
 
 class _Learning:
@@ -245,6 +240,26 @@ class _Learning:
             self.learner.until,
         )
         return Fitted(model, self.notes)
+
+
+def _empty_model(data: Data, view: Relational, examples: Examples) -> RelationalModel:
+    """Return a model that says nothing yet but what it is about."""
+    home = examples.home
+    name = next(
+        (n for n, p in view.places.items() if (p.row_set, p.column) == (home.row_set, home.column)),
+        f"{home.row_set}.{home.column}",
+    )
+    return RelationalModel(
+        name,
+        "logistic",
+        FLAGS,
+        (0.0,),
+        (),
+        schema=data.databases[0].schema,
+        mapping=data.mapping,
+        row_set=home.row_set,
+        column=home.column,
+    )
 
 
 def _loss(examples: Examples) -> Loss:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.model.relational.trees import Node, Test
+from mlnlearn.model.relational.trees import LARGEST, Node, Test
 from mlnlearn.structure.relational_boosting.grow import Grown, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.table import Table
@@ -116,8 +116,8 @@ class Boosting:
         if opened.binning.names is not None:
             names = tuple(name for at, name in enumerate(opened.binning.names) if passing[at])
             return Test(opened.feature, None, names, missing)
-        first = int(np.flatnonzero(passing[:254])[0]) if passing[:254].any() else 254
-        edge = float(opened.binning.edges[first - 1])
+        bins = np.flatnonzero(passing[: opened.binning.size])
+        edge = float(opened.binning.edges[bins[0] - 1]) if len(bins) else LARGEST
         return Test(opened.feature, edge, (), missing)
 
     def _passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:

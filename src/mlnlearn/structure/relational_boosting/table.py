@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.relational import NAME, Column, Nominal, Number, RowSet
+from mlnlearn.counting.relational import NAME, Nominal, RowSet
 from mlnlearn.data.identity import digest
-from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
 from mlnlearn.structure.relational_boosting.candidates import Path, extended, features_at
+from mlnlearn.structure.relational_boosting.closing import closing_features
 from mlnlearn.structure.relational_boosting.grow import Binned, has_column
 
 _SAMPLE = 20_000
@@ -96,18 +97,6 @@ class Table:
         return found
 
 
-def take(base: RowSet, rows: NDArray[np.integer]) -> RowSet:
-    """Return some rows of a row set."""
-    columns: dict[str, Column] = {}
-    for name, column in base.columns.items():
-        if isinstance(column, Number):
-            columns[name] = replace(column, values=column.values[rows])
-        else:
-            columns[name] = replace(column, codes=column.codes[rows])
-    times = None if base.times is None else base.times[rows]
-    return replace(base, rows=len(rows), columns=columns, times=times, part=base.part[rows])
-
-
 @dataclass(eq=False)
 class Search:
     """Opens features for the examples of a base."""
@@ -129,8 +118,10 @@ class Search:
         rows = []
         for number, one in enumerate(kept):
             check_time()
-            values = self.evaluator.any_values(one.feature, self.base)
-            own = binning(values, self.settings.min_examples)
+            values = self.evaluator.values(one.feature, self.base)
+            own = binning(
+                values, self.settings.min_examples, kept=self._recurring(one.feature, values)
+            )
             kept[number] = replace(one, binning=own)
             rows.append(own.bins(values))
         bins = np.array(rows, np.uint8).reshape(len(rows), self.base.rows)
@@ -149,9 +140,10 @@ class Search:
 
     def _screened(self, sampled: Ints) -> tuple[list[Opened], list[Path]]:
         """Score features path by path, longer paths where shorter ones told most."""
-        base = self.base if len(sampled) == self.base.rows else take(self.base, sampled)
-        view = self.evaluator.data
-        opened = self._scored(None, base, sampled)
+        base, view = self.base, self.evaluator.data
+        opened = self._scored(features_at(None, self.evaluator, base), sampled)
+        if not self.evaluator.timed:
+            opened += self._scored(self._closing(sampled), sampled)
         found, level = [], [None]
         for _ in range(self.settings.max_links):
             fresh = [path for before in level for path in extended(view, base, before)]
@@ -159,7 +151,7 @@ class Search:
             for path in fresh[:_PATHS]:
                 if self._looked >= self.settings.max_candidates:
                     break
-                here = self._scored(path, base, sampled)
+                here = self._scored(features_at(path, self.evaluator, base), sampled)
                 opened += here
                 scores.append(max((one.score for one in here), default=0.0))
             found += fresh[: len(scores)]
@@ -167,20 +159,26 @@ class Search:
             level = [fresh[place] for place in order]
         return opened, found
 
-    def _scored(self, path: Path | None, base: RowSet, sampled: Ints) -> list[Opened]:
-        """Score the features at the end of a path; those seen before by another path are left."""
+    def _closing(self, sampled: Ints) -> Iterator[AnyFeature]:
+        most = self.settings.max_features // 2
+        gradients = self.gradients[sampled]
+        return closing_features(self.evaluator.data, self.base, sampled, gradients, most)
+
+    def _scored(self, features: Iterator[AnyFeature], sampled: Ints) -> list[Opened]:
+        """Score features; those whose values were seen before are left out."""
         found = []
-        for feature in features_at(path, self.evaluator, base):
+        for feature in features:
             check_time()
             self._looked += 1
             if self._looked > self.settings.max_candidates:
                 break
-            values = self.evaluator.values(feature, base)
+            values = self.evaluator.values(feature, self.base, sampled)
             key = digest([values.values.tobytes(), str(values.names is not None)])
             if key in self._seen:
                 continue
             self._seen.add(key)
-            coarse = binning(values, self.settings.min_examples, _SCREEN_BINS)
+            recurring = self._recurring(feature, values, sampled)
+            coarse = binning(values, self.settings.min_examples, _SCREEN_BINS, recurring)
             if coarse.size + bool(np.isnan(values.values).any()) < 2:
                 continue
             score = screening_score(
@@ -188,6 +186,17 @@ class Search:
             )
             found.append(Opened(feature, coarse, score))
         return found
+
+    def _recurring(
+        self, feature: AnyFeature, values: Values, sampled: Ints | None = None
+    ) -> NDArray[np.bool_] | None:
+        """Return which names are of several databases; None where all may be told apart."""
+        part = self.base.part if sampled is None else self.base.part[sampled]
+        is_name = isinstance(feature, Feature) and feature.column == NAME
+        if not is_name or values.names is None or not len(part) or part.max() == 0:
+            return None
+        known = ~np.isnan(values.values)
+        return _in_several(values.values[known].astype(np.int64), part[known], len(values.names))
 
     def _sets(self, paths: list[Path]) -> tuple[list[Feature], csr_array, Floats]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
@@ -243,11 +252,7 @@ class Search:
         part = self.base.part[question]
         if named and len(part) and self.base.part.max() > 0:
             # a name of one database says nothing of another
-            first = np.full(len(column.names), np.iinfo(np.int32).max)
-            last = np.full(len(column.names), -1)
-            np.minimum.at(first, codes, part)
-            np.maximum.at(last, codes, part)
-            wanted &= first < last
+            wanted &= _in_several(codes, part, len(column.names))
         places = np.cumsum(wanted) - 1
         kept = wanted[codes]
         shape = (self.base.rows, int(wanted.sum()))
@@ -262,3 +267,12 @@ class Search:
         gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
         total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
         return total
+
+
+def _in_several(codes: Ints, part: NDArray[np.integer], names: int) -> NDArray[np.bool_]:
+    """Return which names occur in several databases."""
+    first = np.full(names, np.iinfo(np.int32).max)
+    last = np.full(names, -1)
+    np.minimum.at(first, codes, part)
+    np.maximum.at(last, codes, part)
+    return first < last

@@ -1,0 +1,108 @@
+"""Paths that connect two links of a row, counted by products of sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational, RowSet
+from mlnlearn.errors import InputError
+from mlnlearn.model.relational.features import Between, Hop
+
+_CHUNK = 1 << 16
+
+
+def place_codes(view: Relational, rows: RowSet, columns: Sequence[str]) -> tuple[Ints, int]:
+    """Return what the named columns of each row point to, as one number, and how many there are.
+
+    The column of names stands for the row itself. Links to one row set have the same numbers
+    everywhere, as have columns with the same names.
+    """
+    total, size = np.zeros(rows.rows, np.int64), 1
+    for name in columns:
+        codes, many = _codes(view, rows, name)
+        total = np.where((codes < 0) | (total < 0), -1, total * many + codes)
+        size *= many
+    return total, size
+
+
+def _codes(view: Relational, rows: RowSet, name: str) -> tuple[NDArray[np.integer], int]:
+    column = rows.columns.get(name)
+    if name == NAME:
+        return np.arange(rows.rows), rows.rows
+    if isinstance(column, Link):
+        return column.codes, view[column.to].rows
+    if isinstance(column, Nominal):
+        return column.codes, len(column.names)
+    if isinstance(column, Number) or column is None:
+        raise InputError(
+            f"{rows.name!r} has no link {name!r}", hint="give data of the model's schema"
+        )
+    raise AssertionError
+
+
+def hop_matrix(view: Relational, hop: Hop) -> csr_array:
+    """Return how many rows lead from one place to another."""
+    if hop.rows not in view.row_sets:
+        raise InputError(f"the data have no rows of {hop.rows!r}")
+    rows = view[hop.rows]
+    enter, sources = place_codes(view, rows, hop.enter)
+    leave, goals = place_codes(view, rows, hop.leave)
+    known = (enter >= 0) & (leave >= 0)
+    entries = (np.ones(int(known.sum())), (enter[known], leave[known]))
+    matrix = csr_array(entries, shape=(sources, goals))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def paths_between(
+    view: Relational, base: RowSet, feature: Between, rows: NDArray[np.integer] | None = None
+) -> Floats:
+    """Return the number of paths for rows of a base (by default all), 0 where a link is empty."""
+    chosen = slice(None) if rows is None else rows
+    start = place_codes(view, base, (feature.start,))[0][chosen]
+    end = place_codes(view, base, (feature.end,))[0][chosen]
+    known = (start >= 0) & (end >= 0)
+    if not feature.hops:
+        return np.asarray(known & (start == end), np.float64)
+    matrices = [hop_matrix(view, hop) for hop in feature.hops]
+    return counted(matrices, start, end, known)
+
+
+def counted(
+    matrices: Sequence[csr_array], start: Ints, end: Ints, known: NDArray[np.bool_]
+) -> Floats:
+    """Return entries of a product of matrices, without making the product itself."""
+    middle = (len(matrices) + 1) // 2
+    left = _product(matrices[:middle])
+    across = csr_array(_product(matrices[middle:]).T) if middle < len(matrices) else None
+    found = np.zeros(len(start))
+    rows = np.flatnonzero(known)
+    for at in range(0, len(rows), _CHUNK):
+        part = rows[at : at + _CHUNK]
+        here = left[start[part]]
+        if across is None:
+            found[part] = _entries(here, end[part])
+        else:
+            found[part] = np.asarray(here.multiply(across[end[part]]).sum(axis=1)).reshape(-1)
+    return found
+
+
+def _product(matrices: Sequence[csr_array]) -> csr_array:
+    found = matrices[0]
+    for matrix in matrices[1:]:
+        found = csr_array(found @ matrix)
+    return found
+
+
+def _entries(matrix: csr_array, columns: Ints) -> Floats:
+    """Return one entry of each row."""
+    size = matrix.shape[1]
+    picked = csr_array(
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), size)
+    )
+    return np.asarray(matrix.multiply(picked).sum(axis=1)).reshape(-1)

@@ -1,0 +1,45 @@
+"""Why a row has its score: what each feature adds along the trees' paths, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlnlearn.counting.aggregates import Floats
+from mlnlearn.model.relational.evaluate import Values
+from mlnlearn.model.relational.features import AnyFeature
+from mlnlearn.model.relational.trees import Node
+
+
+def feature_effects(
+    trees: Sequence[Node], columns: Mapping[AnyFeature, Values], row: int, outputs: int
+) -> tuple[Floats, dict[AnyFeature, Floats]]:
+    """Return what trees add for one row without any test, and what each feature adds to that.
+
+    Going down a tree, the value changes from node to node; each change is due to the feature that
+    was tested. The changes add up to the values of the leaves.
+    """
+    always = np.zeros(outputs)
+    effects: dict[AnyFeature, Floats] = {}
+    for tree in trees:
+        always += tree.values
+        node = tree
+        while node.test is not None and node.yes is not None and node.no is not None:
+            values = columns[node.test.feature]
+            own = Values(values.values[row : row + 1], values.names)
+            below = node.yes if node.test.holds(own)[0] else node.no
+            change = np.array(below.values) - node.values
+            effects[node.test.feature] = effects.get(node.test.feature, 0.0) + change
+            node = below
+    return always, effects
+
+
+def said_value(feature: AnyFeature, values: Values, row: int) -> str:
+    """Say what a feature is for a row."""
+    value = values.values[row]
+    if np.isnan(value):
+        return f"{feature} is not known"
+    if values.names is not None:
+        return f"{feature} is {values.names[int(value)]}"
+    return f"{feature} is {value:g}"

@@ -1,0 +1,198 @@
+"""Models of boosted features: answers, explanations and files, and paths between two links."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.counting.examples import examples_of, find_place
+from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, relational
+from mlnlearn.model.relational.between import paths_between
+from mlnlearn.model.relational.features import Between, Hop
+from mlnlearn.structure.relational_boosting.closing import closing_features
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost
+
+SCHEMA = ml.Schema.of(
+    "smokes(person)", "home(person,town!)", "friends(person,person)", "works(person,firm)"
+)
+
+
+def people(seed, size=60):
+    rng = np.random.default_rng(seed)
+    names = [f"P{i}" for i in range(size)]
+    group = rng.integers(0, 3, size)
+    pairs = [(a, b) for a in range(size) for b in range(size) if a != b]
+    friends = [(a, b) for a, b in pairs if rng.random() < (0.2 if group[a] == group[b] else 0.01)]
+    firm = [(names[i], f"F{group[i] if rng.random() < 0.9 else 3}") for i in range(size)]
+    smokes = [(names[i],) for i in range(size) if rng.random() < (0.9 if group[i] == 0 else 0.1)]
+    facts = {
+        "smokes": smokes,
+        "home": [(names[i], f"T{group[i] if rng.random() < 0.8 else 0}") for i in range(size)],
+        "friends": [(names[a], names[b]) for a, b in friends],
+        "works": firm,
+    }
+    return ml.Database.from_facts(SCHEMA, facts, domains={"person": names})
+
+
+@pytest.fixture(scope="module")
+def models():
+    data = people(1)
+    return {
+        name: RelationalBoost(target=name, steps=25, patience=25).fit(data).model
+        for name in ("smokes", "home", "friends")
+    }
+
+
+@pytest.mark.parametrize("name", ["smokes", "home", "friends"])
+def test_answers_are_good_and_survive_a_file(models, name, tmp_path):
+    model, test = models[name], people(2)
+    answers = model.query(test, name)
+    assert len(answers) == test.ground_atoms(name)
+    true = {
+        str(ml.parse_formula(f"{name}({','.join(r)})", SCHEMA).formula) for r in test.rows(name)
+    }
+    found = answers.by_atom()
+    base = len(true) / len(found)
+    gain = sum(math.log(p if atom in true else 1 - p) for atom, p in found.items())
+    plain = sum(math.log(base if atom in true else 1 - base) for atom in found)
+    assert gain > 0.93 * plain
+    # what is asked for is not read
+    blind = test.without_facts([name])
+    assert model.query(blind, name).by_atom() == found
+    model.save(tmp_path / "m.mln")
+    again = ml.load_model(tmp_path / "m.mln")
+    assert again == model
+    assert again.query(test, name).by_atom() == found
+
+
+def test_the_classes_of_a_block_add_up_to_one(models):
+    answers = models["home"].query(people(2), "home")
+    total = {}
+    for answer in answers:
+        total[answer.constants[0]] = total.get(answer.constants[0], 0.0) + answer.probability
+    assert all(value == pytest.approx(1.0, abs=1e-12) for value in total.values())
+
+
+@pytest.mark.parametrize(
+    "atom", ["smokes(P3)", "home(P3,T1)", "home(P7,T0)", "friends(P3,P1)", "friends(P9,P2)"]
+)
+def test_explanations_add_up_to_the_log_odds(models, atom):
+    model, test = models[atom.split("(")[0]], people(2)
+    found = model.explain(test, atom)
+    chance = model.query(test, model.predicate)[atom].probability
+    assert found.probability == pytest.approx(chance, abs=1e-12)
+    against = 1 - chance
+    if found.against is not None:
+        against = model.query(test, model.predicate)[found.against].probability
+    assert found.log_odds == pytest.approx(math.log(chance / against), abs=1e-9)
+    assert sum(part.log_odds for part in found.contributions) == pytest.approx(found.log_odds)
+
+
+def test_only_unknown_atoms_are_asked_where_some_are_known(models):
+    test = people(2)
+    rows = list(test.rows("smokes"))
+    facts = {name: list(test.rows(name)) for name in ("home", "friends", "works")}
+    unknown = {"smokes": rows[:2]}
+    evidence = ml.Database.from_facts(
+        SCHEMA,
+        {**facts, "smokes": rows[2:]},
+        unknown=unknown,
+        domains={"person": test.domains["person"].names},
+    )
+    answers = models["smokes"].query(evidence)
+    assert sorted(answer.constants for answer in answers) == sorted(rows[:2])
+    with pytest.raises(ml.InputError, match="no rules for works"):
+        models["smokes"].query(test, "works")
+
+
+def random_view(seed):
+    rng = np.random.default_rng(seed)
+
+    def links(rows, to, size):
+        return Link(rng.integers(-1, size, rows).astype(np.int32), to)
+
+    none = lambda size: np.zeros(size, np.int32)  # noqa: E731
+    quarters = ("Q1", "Q2", "Q3")
+    one = {
+        "course": links(9, "course", 4),
+        "who": links(9, "person", 5),
+        "quarter": Nominal(rng.integers(-1, 3, 9).astype(np.int32), quarters),
+    }
+    two = {
+        "course": links(8, "course", 4),
+        "who": links(8, "person", 5),
+        "quarter": Nominal(rng.integers(-1, 3, 8).astype(np.int32), quarters),
+    }
+    person = {
+        "": Nominal(np.arange(5, dtype=np.int32), tuple("ABCDE")),
+        "boss": links(5, "person", 5),
+    }
+    sets = {
+        "person": RowSet("person", 5, person, None, none(5)),
+        "course": RowSet("course", 4, {}, None, none(4)),
+        "teaches": RowSet("teaches", 9, one, None, none(9)),
+        "helps": RowSet("helps", 8, two, None, none(8)),
+    }
+    base = {"first": links(12, "person", 5), "second": links(12, "person", 5)}
+    return Relational(sets, {}, {}), RowSet("advises", 12, base, None, none(12))
+
+
+def at(view, rows, row, columns):
+    found = []
+    for name in columns:
+        column = rows.columns.get(name)
+        found.append(row if name == "" else int(column.codes[row]))
+    return None if any(code < 0 for code in found) else tuple(found)
+
+
+def count_by_definition(view, base, row, feature):
+    start, end = at(view, base, row, (feature.start,)), at(view, base, row, (feature.end,))
+    if start is None or end is None:
+        return 0
+    choices = [range(view[hop.rows].rows) for hop in feature.hops]
+    total = 0
+    for chosen in itertools.product(*choices):
+        here = start
+        for hop, r in zip(feature.hops, chosen, strict=True):
+            rows = view[hop.rows]
+            if at(view, rows, r, hop.enter) != here:
+                here = None
+                break
+            here = at(view, rows, r, hop.leave)
+            if here is None:
+                break
+        total += here == end
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_paths_between_two_links_are_counted_as_by_definition(seed):
+    view, base = random_view(seed)
+    gradients = np.random.default_rng(seed).standard_normal((12, 1))
+    features = list(closing_features(view, base, np.arange(12), gradients, 8))
+    lengths = {len(feature.hops) for feature in features}
+    assert lengths == {0, 1, 2, 3}
+    double = Between(
+        "first",
+        "second",
+        (
+            Hop("teaches", ("who",), ("course", "quarter")),
+            Hop("helps", ("course", "quarter"), ("who",)),
+        ),
+    )
+    for feature in [*features, double]:
+        found = paths_between(view, base, feature)
+        expected = [count_by_definition(view, base, row, feature) for row in range(12)]
+        assert found.tolist() == expected, feature
+
+
+def test_a_number_has_no_probabilities():
+    view = relational([people(1)])
+    examples = examples_of(view, find_place(view, "smokes"))
+    assert examples.classes == ("false", "true")
+    model = RelationalBoost(target="smokes", steps=0).fit(people(1)).model
+    number = type(model)("age", "squares", (), (1.0,), ())
+    with pytest.raises(ml.InputError, match="is a number and has no classes"):
+        number.probabilities(view, examples.base)
