@@ -28,6 +28,12 @@ def test_standard_error_of_correlated_draws():
     assert np.median(size) == pytest.approx(64_000 * 0.05 / 0.95, rel=0.2)
 
 
+def test_standard_error_of_chains_that_stay_where_they_began():
+    stuck = np.tile(np.array([0.0, 0.0, 1.0, 1.0])[:, None, None], (1, 32, 1))
+    # four draws of a coin: all that such chains tell
+    assert standard_error(stuck)[0] == pytest.approx(np.std([0, 0, 1, 1], ddof=1) / 2)
+
+
 def test_r_hat_tells_mixed_from_stuck():
     rng = np.random.default_rng(1)
     mixed = two_state_chains(rng, 0.3, 4, 1600, 50).reshape(4, 16, 100, 50).mean(axis=2)

@@ -15,13 +15,16 @@ Floats = NDArray[np.float64]
 
 MOST_R_HAT = 1.05
 """Chains whose R̂ is larger disagree."""
+# Means of four chains that agree are so far apart, against what their batches tell, in one of 140.
+_APART = 2.0
 
 
 def standard_error(batches: Floats) -> Floats:
     """Return the Monte Carlo standard error of the mean, by batch means.
 
     Correlation of neighbouring batches, left where batches are short for the chain's memory, is
-    counted in where it is positive.
+    counted in where it is positive. Chains that stay where they began have more memory than that:
+    where their means are much farther apart than their batches tell, these means are all there is.
 
     Parameters
     ----------
@@ -44,7 +47,10 @@ def standard_error(batches: Floats) -> Floats:
     variance = np.square(away).sum(axis=(0, 1)) / (total - 1)
     neighbours = (away[:, 1:] * away[:, :-1]).sum(axis=(0, 1)) / (total - 1)
     spread: Floats = np.sqrt((variance + 2.0 * np.maximum(neighbours, 0.0)) / total)
-    return spread
+    if chains < 2:
+        return spread
+    apart: Floats = batches.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(chains)
+    return np.where(apart > _APART * spread, apart, spread)
 
 
 def effective_sample_size(mean: Floats, error: Floats, samples: int) -> Floats:
