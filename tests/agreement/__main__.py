@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 import time
 from pathlib import Path
@@ -25,8 +26,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first model")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, help="write the figures here")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="a folder for what is done, so that the same command goes on where it was stopped; "
+        "models with wrong answers are done again; empty it when the suite has changed",
+    )
     given = parser.parse_args()
-    found, seconds = _all(given.seed, given.models, given.jobs)
+    found, seconds = _all(given.seed, given.models, given.jobs, given.kept)
     page = text_of(found, given.seed, seconds)
     sys.stdout.write(page)
     for seed, outcome in found.differing[:_SHOWN]:
@@ -39,11 +46,15 @@ def main() -> int:
     return 0
 
 
-def _all(first: int, models: int, jobs: int) -> tuple[Tally, float]:
-    starts = range(first, first + models, _CHUNK)
-    work = (delayed(_timed)(range(start, min(start + _CHUNK, first + models))) for start in starts)
+def _all(first: int, models: int, jobs: int, kept: Path | None) -> tuple[Tally, float]:
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    last = first + models
+    chunks = (range(start, min(start + _CHUNK, last)) for start in range(first, last, _CHUNK))
     found, seconds = Tally(), 0.0
-    for part, used in Parallel(jobs, return_as="generator")(work):
+    for part, used in Parallel(jobs, return_as="generator")(
+        delayed(_timed)(seeds, kept) for seeds in chunks
+    ):
         found += part
         seconds += used
         for seed, outcome in part.differing:
@@ -53,10 +64,20 @@ def _all(first: int, models: int, jobs: int) -> tuple[Tally, float]:
     return found, seconds
 
 
-def _timed(seeds: range) -> tuple[Tally, float]:
+def _timed(seeds: range, kept: Path | None) -> tuple[Tally, float]:
+    """Run some models, or look up what became of them; return the CPU seconds, too."""
+    file = None if kept is None else kept / f"{seeds.start:05}-{seeds.stop:05}.pickle"
+    if file is not None and file.exists():
+        tallied, seconds = pickle.loads(file.read_bytes())
+        return tallied, seconds
     started = time.process_time()
     found = tally(seeds)
-    return found, time.process_time() - started
+    used = time.process_time() - started
+    if file is not None and not found.differing:
+        beside = file.with_suffix(".new")
+        beside.write_bytes(pickle.dumps((found, used)))
+        beside.replace(file)
+    return found, used
 
 
 if __name__ == "__main__":
