@@ -141,26 +141,32 @@ def run_folds(task: Task) -> dict[str, Any]:
     started = time.process_time()
     learned = task.learner.fit(train, limits(task))
     seconds = time.process_time() - started
-    together, single = PROTOCOLS
-    scores: dict[str, Scores] = {together: {}, single: {}}
-    approximate = []
-    for predicate in test.schema.predicates:
-        name = predicate.name
-        examples = positives_and_negatives([test], name)
-        found = predict_examples(learned.model, [test], examples, Conditionals())
-        scores[single][name] = found.scores(METRICS)
-        asked = AllUnknown(learned.model, test, name)
-        if asked.ground_clauses > MOST_GROUND_CLAUSES:
-            approximate.append(name)
-            found = replace(found, probability=asked.by_mean_field(examples.columns))
-        else:
-            marginals = Marginals(sampling=task.sampling)
-            found = predict_examples(learned.model, [test], examples, marginals)
-        scores[together][name] = found.scores(METRICS)
+    scores, approximate = predict_fold(learned.model, test, task.sampling)
     return {
         **result_of(learned.model, scores, started, seconds),
         "approximate": approximate,
     }
+
+
+def predict_fold(
+    model: MLN, test: Database, sampling: Sampling, names: Sequence[str] | None = None
+) -> tuple[dict[str, Scores], list[str]]:
+    """Predict every predicate of a test fold, or some; return scores, and what is by mean field."""
+    together, single = PROTOCOLS
+    scores: dict[str, Scores] = {together: {}, single: {}}
+    approximate = []
+    for name in names or [predicate.name for predicate in test.schema.predicates]:
+        examples = positives_and_negatives([test], name)
+        found = predict_examples(model, [test], examples, Conditionals())
+        scores[single][name] = found.scores(METRICS)
+        asked = AllUnknown(model, test, name)
+        if asked.ground_clauses > MOST_GROUND_CLAUSES:
+            approximate.append(name)
+            found = replace(found, probability=asked.by_mean_field(examples.columns))
+        else:
+            found = predict_examples(model, [test], examples, Marginals(sampling=sampling))
+        scores[together][name] = found.scores(METRICS)
+    return scores, approximate
 
 
 def run_cells(task: Task) -> dict[str, Any]:

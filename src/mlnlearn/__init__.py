@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from mlnlearn.settings import Above, AtLeast, Between, Settings
     from mlnlearn.structure.beam.learn import MSL
     from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
+    from mlnlearn.structure.bottom_up.busl import BUSL
+    from mlnlearn.structure.bottom_up.hgsm import DMSP, HGSM
     from mlnlearn.structure.join_bayes.fill import fill_tables
     from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
@@ -187,6 +189,8 @@ _HOMES = {
         "BoostedMLN",
         "BoostedRDN",
     ),
+    "mlnlearn.structure.bottom_up.busl": ("BUSL",),
+    "mlnlearn.structure.bottom_up.hgsm": ("DMSP", "HGSM"),
     "mlnlearn.structure.join_bayes.fill": ("fill_tables",),
     "mlnlearn.structure.join_bayes.learners": (
         "LAJDT",
@@ -217,7 +221,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BUSL",
+    "DMSP",
     "GSLP",
+    "HGSM",
     "LAJDT",
     "LEARNERS",
     "LSM",

@@ -173,6 +173,21 @@ LEARNERS = Registry(
         "clauses by beam search, by pseudo-likelihood",
     ),
     Entry(
+        "busl",
+        "mlnlearn.structure.bottom_up.busl:BUSL",
+        "clauses of chains that depend on each other, bottom-up, by pseudo-likelihood",
+    ),
+    Entry(
+        "hgsm",
+        "mlnlearn.structure.bottom_up.hgsm:HGSM",
+        "clauses of a predicate and what it depends on, by pseudo-likelihood",
+    ),
+    Entry(
+        "dmsp",
+        "mlnlearn.structure.bottom_up.hgsm:DMSP",
+        "clauses that predict one target predicate, by conditional likelihood",
+    ),
+    Entry(
         "lsm",
         "mlnlearn.structure.motifs.learn:LSM",
         "clauses of structural motifs, by pseudo-likelihood",

@@ -29,33 +29,46 @@ class Background:
         The predicates.
     rules
         All rules; those that are soft have a weight.
+    only
+        Names of the predicates whose likelihood counts, the others taken as known; None for all.
     """
 
     schema: Schema
     rules: tuple[Rule, ...]
+    only: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, databases: Sequence[Database], mln: MLN | None) -> Background:
+    def of(
+        cls, databases: Sequence[Database], mln: MLN | None, only: tuple[str, ...] | None = None
+    ) -> Background:
         """Put the unit clauses in front of a network's rules, which are written out."""
         schema = databases[0].schema
+        for name in only or ():
+            schema[name]
         if mln is not None and mln.schema.predicates != schema.predicates:
             raise InputError(
                 "the network to start from has other predicates than the data",
                 hint="read the databases with the schema of the network",
             )
-        names: dict[str, dict[str, None]] = {kind: {} for kind in schema.types}
+        constants: dict[str, dict[str, None]] = {kind: {} for kind in schema.types}
         for database in databases:
             for kind, known in database.domains.items():
-                names.setdefault(kind, {}).update(dict.fromkeys(known))
+                constants.setdefault(kind, {}).update(dict.fromkeys(known))
         given = MLN(schema) if mln is None else mln
-        full = given.expanded({kind: tuple(known) for kind, known in names.items()})
+        full = given.expanded({kind: tuple(known) for kind, known in constants.items()})
         present = {_canonical(rule.formula) for rule in full.rules}
         added = tuple(
             Rule(unit, weight=0.0)
             for unit in unit_clauses(schema)
-            if _canonical(unit) not in present
+            if _canonical(unit) not in present and (only is None or unit.predicate.name in only)
         )
-        return cls(schema, added + full.rules)
+        return cls(schema, added + full.rules, only)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the predicates whose likelihood counts."""
+        every = tuple(predicate.name for predicate in self.schema.predicates)
+        return every if self.only is None else self.only
 
     @property
     def soft(self) -> tuple[Rule, ...]:

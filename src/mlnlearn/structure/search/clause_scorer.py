@@ -36,9 +36,9 @@ class ClauseScorer:
         self.prior = GaussianPrior(sigma)
         self.precision = 1.0 / sigma**2
         self._units = {
-            predicate.name: [self._unit(*weights) for weights in counts.shares(predicate.name)]
-            for predicate in background.schema.predicates
-            if not counts.exclusive(predicate.name)
+            name: [self._unit(*weights) for weights in counts.shares(name)]
+            for name in background.targets
+            if not counts.exclusive(name)
         }
         self._started: dict[tuple[str, ...], Model] = {}
 
@@ -52,13 +52,16 @@ class ClauseScorer:
         return _Unit(float(weights[0]), float(likelihood), float(held_out))
 
     def alone(self, clause: Clause) -> Alone | None:
-        """Score a clause beside the unit clauses; None where it is too large to count.
+        """Score a clause beside the unit clauses; None where it is too large, or of no target.
 
         Atoms whose arguments differ and those that repeat one have a unit weight each. (With unit
         clauses for both, the prior would tie the two a little.)
         """
         check_time()
-        names = tuple(dict.fromkeys(literal.atom.predicate.name for literal in encoded(clause)))
+        held = {literal.atom.predicate.name: None for literal in encoded(clause)}
+        names = tuple(name for name in held if name in self.background.targets)
+        if not names:
+            return None
         if any(self.counts.exclusive(name) for name in names):
             return self._beside_units(clause, names)
         parts, units, starts = [], [], [0]
@@ -107,8 +110,8 @@ class ClauseScorer:
 
     def start(self) -> Model:
         """Return the network of the unit clauses and the given formulas, fitted."""
-        names = [predicate.name for predicate in self.background.schema.predicates]
-        return Model.of(self.counts, self.prior, self.background.soft, names)
+        targets = self.background.targets
+        return Model.of(self.counts, self.prior, self.background.soft, targets)
 
 
 @dataclass(frozen=True, slots=True)

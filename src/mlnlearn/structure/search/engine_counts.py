@@ -87,6 +87,8 @@ class EngineCounts:
         """Return the terms that change with one more formula, and how they are then."""
         found = {}
         for name in dict.fromkeys(atom.predicate.name for atom in atoms_of(formula)):
+            if name not in terms:
+                continue
             features = np.append(terms[name].whole.features, number)
             found[name] = self._term(name, (*terms[name].formulas, formula), features)
         return found

@@ -96,6 +96,7 @@ class GridCounts:
         return {
             name: terms[name].split(number, self.on_cells(name, flips))
             for name, flips in self.flips(formula).items()
+            if name in terms
         }
 
     def score_test(self, terms: Mapping[str, Term], weights: Floats) -> ScoreTest:
@@ -104,7 +105,8 @@ class GridCounts:
 
         def tested(formula: Formula) -> Iterator[tuple[str, float, float, Floats]]:
             for name, flips in self.flips(formula).items():
-                yield name, *tests[name](self.on_cells(name, flips))
+                if name in tests:
+                    yield name, *tests[name](self.on_cells(name, flips))
 
         return tested
 

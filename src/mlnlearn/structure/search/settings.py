@@ -50,11 +50,16 @@ class SearchSettings(Learner[MLN, OwnNotes]):
     sigma: Annotated[float, Above(0)] = 100.0
     initial: MLN | None = None
 
+    @property
+    def scored_predicates(self) -> tuple[str, ...] | None:
+        """The predicates whose likelihood counts, given the others; None for all."""
+        return None
+
     @contextmanager
     def started(self, data: Data, course: Course) -> Iterator[Search]:
         """Provide what a run needs."""
         databases, run = data.databases, course.run
-        background = Background.of(databases, self.initial)
+        background = Background.of(databases, self.initial, self.scored_predicates)
         joint = is_joint(self.joint, databases)
         accept = Acceptance(self.min_gain, self.held_out, joint)
         journal = journal_of(run.checkpoint, self, databases)

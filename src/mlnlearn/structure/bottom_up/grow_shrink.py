@@ -1,0 +1,85 @@
+"""Which columns of a truth table depend on each other: Markov blankets by grow and shrink.
+
+Margaritis & Thrun (1999). A column depends on another given some more where a χ² test over the
+strata of these says so. Rows share constants, so that p-values are a heuristic and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import chi2
+
+from mlnlearn.structure.bottom_up.truth_table import TruthTable
+
+
+def dependence(table: TruthTable, one: int, other: int, given: Sequence[int]) -> float:
+    """Return the p-value of the χ² test that two columns are independent given others.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], bool)
+    >>> even, uneven = np.full(4, 10.0), np.array([30.0, 10.0, 10.0, 30.0])
+    >>> dependence(TruthTable(((),), rows, even), 0, 1, ())
+    1.0
+    >>> round(dependence(TruthTable(((),), rows, uneven), 0, 1, ()), 8)
+    7.74e-06
+    """
+    rows = table.rows
+    codes = rows[:, list(given)] @ (1 << np.arange(len(given)))
+    strata, stratum = np.unique(codes, return_inverse=True)
+    cell = 4 * stratum.reshape(-1) + 2 * rows[:, one] + rows[:, other]
+    counts = np.bincount(cell, table.weight, 4 * len(strata)).reshape(-1, 2, 2)
+    first, second = counts.sum(axis=2), counts.sum(axis=1)
+    total = first.sum(axis=1)
+    # a stratum in which either column has one value only tells nothing
+    told = (first.min(axis=1) > 0.0) & (second.min(axis=1) > 0.0)
+    if not told.any():
+        return 1.0
+    expected = first[told][:, :, None] * second[told][:, None, :] / total[told][:, None, None]
+    statistic = float(((counts[told] - expected) ** 2 / expected).sum())
+    return float(chi2.sf(statistic, int(told.sum())))
+
+
+def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozenset[int]:
+    """Return the Markov blanket of a column: what it depends on given all the rest of it.
+
+    Parameters
+    ----------
+    table
+        The table.
+    column
+        Its number; 0 is the head.
+    alpha
+        Columns depend on each other where the p-value is below this.
+    most
+        Most columns of a blanket.
+    """
+    others = [other for other in range(table.rows.shape[1]) if other != column]
+    alone = {other: dependence(table, column, other, ()) for other in others}
+    found: list[int] = []
+    for other in sorted(others, key=lambda other: (alone[other], other)):
+        if len(found) < most and dependence(table, column, other, found) < alpha:
+            found.append(other)
+    for other in list(found):
+        rest = [one for one in found if one != other]
+        if dependence(table, column, other, rest) >= alpha:
+            found = rest
+    return frozenset(found)
+
+
+def markov_network(table: TruthTable, alpha: float, most: int) -> list[frozenset[int]]:
+    """Return the neighbours of each column: either is in the blanket of the other."""
+    columns = range(table.rows.shape[1])
+    blankets = [blanket(table, column, alpha, most) for column in columns]
+    return [
+        blankets[one] | {other for other in columns if one in blankets[other]} for one in columns
+    ]
+
+
+def strongest(table: TruthTable, most: int) -> TruthTable:
+    """Return a table with those columns that depend most on the head."""
+    columns = range(1, table.rows.shape[1])
+    value = {column: dependence(table, 0, column, ()) for column in columns}
+    return table.only(sorted(columns, key=lambda column: (value[column], column))[:most])
