@@ -162,5 +162,5 @@ def test_without_a_cut_off_nothing_changes():
     database, mapping = load()
     assert database.size("person") == 4
     assert "until" not in str(mapping)
-    assert not mapping["person"].time
+    assert mapping["person"].time == "joined"
     assert build_database([], None).database.schema.predicates == ()

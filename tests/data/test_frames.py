@@ -195,11 +195,11 @@ BROKEN = {
     "numbered": ({"p": pd.DataFrame([[1]])}, "table p: expected names of columns, found 0"),
     "lists": (
         {"p": pl.DataFrame({"a": [[1], [2]]})},
-        "table p: column 'a': a cell holds list, not a name or number",
+        "table p: column 'a' holds list, not names or numbers",
     ),
     "bytes": (
         {"p": pl.DataFrame({"a": [b"1"]})},
-        "table p: column 'a': a cell holds bytes, not a name or number",
+        "table p: column 'a' holds bytes, not names or numbers",
     ),
     "keys": ({"p": pl.DataFrame({"a": [1, 1]})}, "table p:2: column 'a': the primary key '1'"),
     "empty": ({"p": pd.DataFrame()}, "table p: the primary key names no column 'a'"),

@@ -9,7 +9,7 @@ from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.discretize import band_names, find_cuts
 from mlnlearn.data.load.tables import ForeignKey, Table
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import DataWarning, InputError, InputErrors, MemoryLimitError
 
 
 def table(name, primary, foreign=None, **columns):
@@ -83,15 +83,22 @@ def test_subtype_table_is_a_predicate_on_the_supertype():
 
 def test_foreign_keys_are_the_key_where_no_primary_key_is_declared():
     genre = table("tags", "", {"who": "person"}, who=["a", "a", "b"], tag=["x", "y", None])
-    database, _ = build_database([PERSON, genre])
+    database, _ = build_database([PERSON, genre], 'tags.kind = "relationship"')
     assert facts(database, "tags") == [("a",), ("b",)]
     assert facts(database, "tag") == [("a", "x"), ("a", "y")]
     assert unknown(database, "tag") == [("b", "x"), ("b", "y")]
+    # by default, rows that share their foreign keys are events of their own
+    database, mapping = build_database([PERSON, genre])
+    assert mapping["tags"].kind == "event"
+    assert facts(database, "who") == [("1", "a"), ("2", "a"), ("3", "b")]
+    assert facts(database, "tag") == [("1", "x"), ("2", "y")]
+    assert unknown(database, "tag") == [("3", "x"), ("3", "y")]
+    assert build_database([PERSON, genre], mapping).mapping == mapping
 
 
 def test_an_empty_cell_never_makes_a_true_atom_unknown():
     tags = table("tags", "", {"who": "person"}, who=["a", "a", "b"], tag=["x", None, "y"])
-    database, _ = build_database([PERSON, tags])
+    database, _ = build_database([PERSON, tags], 'tags.kind = "relationship"')
     assert facts(database, "tag") == [("a", "x"), ("b", "y")]
     assert unknown(database, "tag") == [("a", "y")]
 
@@ -105,13 +112,15 @@ def test_composite_foreign_keys_lead_to_the_entities_behind_them():
     assert str(database.schema["since"]) == "since(person,person)"
     assert facts(database, "when") == [("b", "c", "now")]
     crossed = Table("since", cells | {"y": Column.of(["b"])}, ("x", "y"), (key,))
-    with pytest.raises(InputErrors, match=r"column 'x, y': 'b, b' is no key of table 'likes'"):
+    with pytest.warns(DataWarning, match=r"1 cells of 'x, y' are no key of 'likes': they are left"):
         build_database([PERSON, likes, crossed])
 
 
 def test_value_parts_of_a_key_are_arguments():
     visit = table("visit", "who year", {"who": "person"}, who=["a", "a"], year=[9, 10])
-    database, _ = build_database([PERSON, visit])
+    # by default the rows are events; a mapping can relate plain values
+    assert build_database([PERSON, visit]).mapping["visit"].kind == "event"
+    database, _ = build_database([PERSON, visit], 'visit.kind = "relationship"')
     assert str(database.schema["visit"]) == "visit(person,year_value)"
     assert facts(database, "visit") == [("a", "10"), ("a", "9")]
     assert database.domains["year_value"].names == ("9", "10")
@@ -178,12 +187,11 @@ def test_flags_with_words_of_their_own():
         build_database([person], 'person.columns.sex = { as = "flag" }')
 
 
-def test_the_printed_mapping_says_where_a_flag_is_possible_and_cells_are_empty():
+def test_the_printed_mapping_says_why_and_how_many_cells_are_empty():
     person = table("person", "id", id=["a", "b", "c"], tall=[1, 0, None])
     _, mapping = build_database([person])
     assert str(mapping).splitlines()[-1] == (
-        'columns.tall = { as = "value", predicate = "tall", type = "tall_value", '
-        'functional = true }  # 1 empty cell; or as = "flag"'
+        'columns.tall = { as = "flag", predicate = "tall" }  # yes or no; 1 empty cell'
     )
 
 
@@ -320,7 +328,7 @@ BAD_MAPPINGS = {
     "person.columns.age = 3": "[person] columns.age: expected settings, found 3",
     "person.columns = 3": "[person] columns: expected settings by column, found 3",
     'person.kind = "thing"': (
-        "[person] kind: expected one of entity, relationship, skip, found 'thing'"
+        "[person] kind: expected one of entity, event, relationship, skip, found 'thing'"
     ),
     "person.typ = 1": (
         "[person] typ: no such setting; there are: kind, type, predicate, time, until, columns"

@@ -125,7 +125,7 @@ def entity_types(mapping: Mapping) -> list[str]:
     >>> entity_types(declared_mapping(Schema.of("age(person,years!)", "owns(person,car)")))
     ['person', 'car']
     """
-    return [table.type for table in mapping if table.kind == "entity"]
+    return [table.type for table in mapping if table.has_objects]
 
 
 def _by_groups(text: str, databases: Sequence[Database]) -> list[Fold]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.columns import Codes, sorted_names
 from mlnlearn.data.load.cutoff import CutOff, cut_tables
-from mlnlearn.data.load.derive import derive_mapping, key_columns
+from mlnlearn.data.load.derive import derive_mapping
 from mlnlearn.data.load.discretize import (
     Cut,
     band_names,
@@ -24,11 +24,15 @@ from mlnlearn.data.load.discretize import (
 from mlnlearn.data.load.edits import (
     MappingLike,
     apply_keys,
+    key_columns,
     read_edits,
     time_limits,
     with_cut_off,
 )
+from mlnlearn.data.load.links import with_row_numbers, with_single_links, without_lost_links
 from mlnlearn.data.load.mapping import ATTRIBUTES, ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.reading import OTHER
+from mlnlearn.data.load.spelling import moment_spelling, read_moments, read_numbers
 from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
 from mlnlearn.data.vocabulary import Vocabulary, moment_name, number_name, seconds_of
 from mlnlearn.errors import InputError, InputErrors
@@ -63,11 +67,13 @@ def build_database(
     >>> list(database.rows("sex")), database.unknown_facts("sex").tolist()
     ([('Anna', 'f')], [[1], [0]])
     """
-    edits = with_cut_off(read_edits(mapping, tables), cut_off, tables)
-    keyed = apply_keys(tables, edits)
+    linked = with_single_links(tables)
+    edits = with_cut_off(read_edits(mapping, linked), cut_off, linked)
+    keyed = apply_keys(linked, edits)
     problems = check_tables(keyed)
     if problems:
         raise InputErrors(problems)
+    keyed = without_lost_links(with_row_numbers(keyed, edits), edits)
     limits = time_limits(edits)
     if limits:
         columns = {name: edit["columns"] for name, edit in edits.items()}
@@ -107,6 +113,8 @@ class _Builder:
     def database(self, name: str) -> Database:
         for table in self.mapping:
             for column in table.columns:
+                if column.values:
+                    self._prepare_values(table, column)
                 wanted = column.cuts or column.bins or column.role in ("number", "time")
                 if wanted and column.role in ATTRIBUTES:
                     self._prepare_numbers(table, column)
@@ -130,14 +138,23 @@ class _Builder:
         if self.problems:
             raise InputErrors(self.problems)
 
+    def _prepare_values(self, entry: TableMapping, settings: ColumnMapping) -> None:
+        """Keep the values that are wanted, and make all others one."""
+        table = self.tables[entry.name]
+        column, kept = table.columns[settings.name], set(settings.values)
+        names = [name if name in kept else OTHER for name in column.names]
+        columns = {**table.columns, settings.name: column.recoded(names)}
+        self.tables[entry.name] = replace(table, columns=columns)
+
     def _prepare_numbers(self, entry: TableMapping, settings: ColumnMapping) -> None:
         """Read the numbers or moments of a column, and cut them if that is wanted."""
         table = self.tables[entry.name]
         column = table.columns[settings.name]
         dated = isinstance(settings.cuts[0], str) if settings.cuts else settings.role == "time"
         if not settings.cuts and settings.bins and not dated:
-            dated = bool(len(column.names)) and not np.isnan(column.seconds()).any()
-        numbers = column.seconds() if dated else column.numbers()
+            dated = moment_spelling(column.names) is not None
+        read = read_moments if dated else read_numbers
+        numbers = read(column.names, settings.spelled)
         bad = np.isnan(numbers)
         if bad.any():
             rows = np.flatnonzero(np.append(bad, False)[column.codes])
@@ -172,7 +189,7 @@ class _Builder:
             table = self.tables.get(entry.name)
             if table is None:
                 continue
-            if entry.kind == "entity":
+            if entry.has_objects:
                 key = table.columns[entry.keys[0].name]
                 domains[entry.type] = Vocabulary(sorted_names(key.names))
             for column in entry.columns:

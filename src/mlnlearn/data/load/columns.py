@@ -10,7 +10,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +31,20 @@ _TRUTH = {"1": "true", "t": "true", "true": "true", "y": "true", "yes": "true"} 
 }
 
 
+class OpaqueCellsError(TypeError):
+    """Cells that can be no constants: bytes, lists and the like.
+
+    Examples
+    --------
+    >>> OpaqueCellsError("bytes").what
+    'bytes'
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"a cell holds {what}, not a name or number")
+        self.what = what
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """The cells of a column: ``names[codes[row]]``, with code -1 for a missing (NULL) cell.
@@ -41,6 +55,8 @@ class Column:
         Distinct names, all of which occur.
     codes
         One code a row.
+    opaque
+        What the cells hold, where it can be no constant (``BLOB``); all of them are missing then.
 
     Examples
     --------
@@ -53,6 +69,12 @@ class Column:
 
     names: tuple[str, ...]
     codes: Codes
+    opaque: str = ""
+
+    @classmethod
+    def unreadable(cls, rows: int, what: str) -> Column:
+        """Return a column of cells that hold something that is neither a name nor a number."""
+        return cls((), np.full(rows, -1, np.int32), what)
 
     @classmethod
     def of(cls, cells: Iterable[Any], missing: NDArray[np.bool_] | None = None) -> Column:
@@ -112,10 +134,14 @@ class Column:
 
     def recoded(self, names: Sequence[str | None]) -> Column:
         """Return the column with its distinct names replaced one by one (None: missing)."""
+        if self.opaque:
+            return self
         return self._merged([*names, None], np.where(self.codes < 0, len(names), self.codes))
 
     def at(self, rows: NDArray[Any]) -> Column:
         """Return the column of some rows only, without the names that they do not use."""
+        if self.opaque:
+            return replace(self, codes=self.codes[rows])
         present, codes = np.unique(self.codes[rows], return_inverse=True)
         names = [self.names[code] if code >= 0 else None for code in present.tolist()]
         return self._merged(names, codes)
@@ -128,6 +154,8 @@ class Column:
         >>> Column.of(["low", None, "high"]).where(np.array([False, True, True])).names
         ('high',)
         """
+        if self.opaque:
+            return replace(self, codes=self.codes[rows])
         return self._merged(self.names, self.codes[rows], self.missing[rows])
 
     def without(self, rows: NDArray[np.bool_]) -> Column:
@@ -138,6 +166,8 @@ class Column:
         >>> Column.of(["low", "high"]).without(np.array([True, False])).codes.tolist()
         [-1, 0]
         """
+        if self.opaque:
+            return self
         return self._merged(self.names, self.codes, self.missing | rows)
 
     def codes_in(self, places: dict[str, int]) -> Codes:
@@ -219,7 +249,7 @@ def constant_name(value: Any) -> str:
     if isinstance(value, int | np.integer | datetime.date | datetime.time):
         return str(value)
     if isinstance(value, bytes | bytearray | list | dict | set | np.ndarray):
-        raise TypeError(f"a cell holds {type(value).__name__}, not a name or number")
+        raise OpaqueCellsError(type(value).__name__)
     return str(value)
 
 
@@ -245,7 +275,7 @@ def _distinct(values: list[Any]) -> dict[Any, None]:
         return dict.fromkeys(values)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in values if not _is_hashable(value)})
-        raise TypeError(f"a cell holds {kinds[0]}, not a name or number") from None
+        raise OpaqueCellsError(kinds[0]) from None
 
 
 def _is_hashable(value: Any) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.tables import ForeignKey, Table, row_ids, seen_before
+from mlnlearn.data.load.tables import ForeignKey, Table, dangling
 from mlnlearn.errors import DataWarning, InputError, InputErrors
 
 Mask = NDArray[np.bool_]
@@ -152,7 +152,7 @@ def cut_tables(
         pointing = [(t.name, key) for t in tables for key in t.foreign_keys if key.table == target]
         for name, key in pointing:
             table = found[name]
-            found[name] = _without_dangling(table, key, found[target], keys[name])
+            found[name] = without_dangling(table, key, found[target], keys[name])
             if found[name].rows < table.rows:
                 changed.append(name)
     return list(found.values())
@@ -187,24 +187,15 @@ def _rows(table: Table, used: Mask) -> Table:
     return replace(table, columns=columns, lines=lines)
 
 
-def _without_dangling(table: Table, key: ForeignKey, target: Table, needed: Sequence[str]) -> Table:
-    """Return a table without references to rows that another table no longer has."""
-    columns = [table.columns[name] for name in key.columns]
-    pairs = []
-    for column, name in zip(columns, key.references or target.primary_key, strict=True):
-        other = target.columns[name]
-        places = {found: place for place, found in enumerate(other.names)}
-        here = column.codes_in(places)
-        here[(here < 0) & ~column.missing] = len(places)
-        pairs.append(np.concatenate([other.codes, here]))
-    filled = ~np.logical_or.reduce([column.missing for column in columns])
-    there = seen_before(row_ids(pairs), target.rows)
-    dangling = filled & ~there
-    if not dangling.any():
+def without_dangling(table: Table, key: ForeignKey, target: Table, needed: Sequence[str]) -> Table:
+    """Return a table without references to rows that another table does not have.
+
+    Such cells are emptied; rows that are nothing without them, by a `needed` column, left out.
+    """
+    lost = dangling(table, key, target)
+    if not lost.any():
         return table
     if set(key.columns) & set(needed):
-        return _rows(table, ~dangling)
-    emptied: dict[str, Column] = {
-        name: table.columns[name].without(dangling) for name in key.columns
-    }
+        return _rows(table, ~lost)
+    emptied: dict[str, Column] = {name: table.columns[name].without(lost) for name in key.columns}
     return replace(table, columns={**table.columns, **emptied})

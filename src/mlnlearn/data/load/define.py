@@ -10,6 +10,7 @@ import numpy as np
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.ddl import TableDefinition, read_ddl
+from mlnlearn.data.load.guess import guess_keys
 from mlnlearn.data.load.tables import Keys, KeysLike, Table
 from mlnlearn.errors import InputError, InputErrors
 
@@ -21,6 +22,7 @@ def define_tables(
 
     Definitions in SQL (a file, or text) give the keys, the order of the columns and their types;
     a cell that does not fit a numeric or truth type is an error. Keys given as `keys` come on top.
+    Where neither they nor the tables say anything of keys, these are guessed.
 
     Examples
     --------
@@ -51,6 +53,8 @@ def define_tables(
             problems.append(InputError(f"keys: no such table {name!r}; loaded are: {known}"))
     if problems:
         raise InputErrors(problems)
+    if ddl is None and not keys:
+        return guess_keys(defined)
     return [_with_keys(table, keys) for table in defined]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, abc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.discretize import cut_of
-from mlnlearn.data.load.edits import Edits
+from mlnlearn.data.load.edits import Edits, key_columns
 from mlnlearn.data.load.mapping import (
     ATTRIBUTES,
     ColumnMapping,
@@ -20,12 +20,12 @@ from mlnlearn.data.load.mapping import (
     default_null,
 )
 from mlnlearn.data.load.names import clean_name, type_name, unused
-from mlnlearn.data.load.tables import Table, resolve_reference
+from mlnlearn.data.load.reading import Reading, read_column
+from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments
+from mlnlearn.data.load.tables import ROW, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors
 
-MANY_NUMBERS = 20
-"""A column with more different numbers than this holds numbers; one with fewer, names for them."""
-FLAG_VALUES = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
+_BIRTH = re.compile(r"birth|born|dob|geb|death|died|until|expire|valid")
 
 
 def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
@@ -33,18 +33,20 @@ def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
 
     A table whose primary key is one column that refers to nothing holds entities. A table whose
     key refers to other tables holds relationships between them (of one entity: a subtype). Without
-    a primary key, the foreign-key columns are the key. Names that two columns share are qualified
-    by their tables.
+    a primary key, the foreign-key columns are the key. A table whose rows have numbers for a key
+    holds events. Other columns are judged by their cells (`read_column`). Names that two columns
+    share are qualified by their tables.
 
     Examples
     --------
-    >>> people = Table("people", {"id": Column.of(["A"]), "sex": Column.of(["f"])}, ("id",))
+    >>> from mlnlearn.data.load.columns import Column
+    >>> people = Table("people", {"id": Column.of(["A"]), "by": Column.of(["f"])}, ("id",))
     >>> print(derive_mapping([people], {}))
     [people]
     kind = "entity"
     type = "people"
     columns.id = { as = "key" }
-    columns.sex = { as = "value", predicate = "sex", type = "sex_value", functional = true }
+    columns.by = { as = "value", predicate = "by", type = "by_value", functional = true }  # 1 value
     """
     known = {table.name: table for table in tables}
     problems: list[InputError] = []
@@ -70,7 +72,7 @@ def _table_mapping(
     table: Table, known: abc.Mapping[str, Table], edit: dict[str, Any]
 ) -> TableMapping:
     keys = key_columns(table, edit["columns"])
-    kind = edit.get("kind") or _kind(table, keys)
+    kind = "event" if ROW in table.columns else edit.get("kind") or _kind(table, keys)
     names_rows = len(keys) == 1 and table.primary_key == keys and not table.foreign_key_of(keys[0])
     if kind == "entity" and not names_rows:
         raise InputError(
@@ -83,30 +85,21 @@ def _table_mapping(
             "a relationship needs key columns", table.place(), 'set as = "key" for them'
         )
     given = dict(edit["columns"])
+    until = str(edit.get("until", ""))
     time = edit.get("time", "")
-    if time and time not in keys:
+    if until and time not in keys:
         given[time] = {"as": "skip"} | dict(given.get(time, {}))
     columns = tuple(
         _column_mapping(table, known, kind, name, name in keys, given.get(name, {}))
         for name in table.columns
+        if name != ROW
     )
-    until = str(edit.get("until", ""))
+    moments = [column.name for column in columns if column.role == "time" and not column.cuts]
+    time = edit.get("time", row_time(table, moments))
     entry = TableMapping(table.name, kind, columns=columns, time=time, until=until)
-    if kind == "entity":
+    if entry.has_objects:
         return replace(entry, type=edit.get("type") or type_name(table.name))
     return replace(entry, predicate=edit.get("predicate", clean_name(table.name)))
-
-
-def key_columns(table: Table, columns: abc.Mapping[str, abc.Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the key columns in the order of the table, with the roles that edits give columns."""
-    keys = set(table.primary_key)
-    if not keys:
-        keys = {column for key in table.foreign_keys for column in key.columns}
-    for name, settings in columns.items():
-        role = settings.get("as", "")
-        if role:
-            keys = keys | {name} if role == "key" else keys - {name}
-    return tuple(name for name in table.columns if name in keys)
 
 
 def _kind(table: Table, keys: tuple[str, ...]) -> str:
@@ -115,13 +108,11 @@ def _kind(table: Table, keys: tuple[str, ...]) -> str:
         return "relationship"
     if len(keys) == 1:
         return "entity"
-    if not keys:
-        message = "the table has neither a primary key nor a foreign key"
-        hint = 'declare its keys, or set as = "key" and references in the mapping, or kind = "skip"'
-    else:
-        message = f"no column of the key ({', '.join(keys)}) refers to another table"
-        hint = 'declare the foreign keys, or set kind = "relationship" to relate plain values'
-    raise InputError(message, table.place(), hint)
+    raise InputError(
+        f"no column of the key ({', '.join(keys)}) refers to another table",
+        table.place(),
+        'declare the foreign keys, or set kind = "relationship" to relate plain values',
+    )
 
 
 def _column_mapping(
@@ -134,16 +125,22 @@ def _column_mapping(
 ) -> ColumnMapping:
     column = table.columns[name]
     references = resolve_reference(known, table.name, name) if table.foreign_key_of(name) else ""
-    role = edit.get("as") or (
-        "key" if is_key else "link" if references else _value_role(column, edit)
-    )
+    role = edit.get("as") or ("key" if is_key else "link" if references else "")
+    reading = Reading(role, table.notes.get(name, ""))
+    if not role or (role in ATTRIBUTES and not edit.get("spelled")):
+        reading = _reading(table, name, edit)
+        role = role or reading.role
     # an empty cell of unknown value stands for one value; an absent one for none
-    null = edit.get("null") or default_null(role, edit.get("functional", False))
+    null = edit.get("null") or (
+        "absent" if reading.true else default_null(role, edit.get("functional", False))
+    )
     single = not column.has_missing or (null == "unknown" and bool(column.names))
-    functional = kind == "entity" and role in ("link", *ATTRIBUTES) and single
+    functional = kind in ("entity", "event") and role in ("link", *ATTRIBUTES) and single
     settings = {key: value for key, value in edit.items() if key != "as"}
     if "cuts" in settings:
         settings["cuts"] = tuple(cut_of(cut) for cut in settings["cuts"])
+    if "values" in settings:
+        settings["values"] = tuple(settings["values"])
     if role in ("key", "skip"):
         settings.pop("predicate", None)
     base = ColumnMapping(
@@ -152,27 +149,51 @@ def _column_mapping(
         references=references if role in ("key", "link") else "",
         functional=functional,
         null=null,
+        true=reading.true if role == "flag" else "",
+        values=reading.values if role == "value" else (),
+        spelled=reading.spelled if role in ATTRIBUTES else "",
     )
-    note = _note(column) if role in ("link", *ATTRIBUTES) else ""
-    return replace(base, **settings, note=note)
+    empty = int(column.missing.sum()) if not column.opaque else 0
+    return replace(base, **settings, empty=empty, note=reading.why)
 
 
-def _value_role(column: Column, edit: abc.Mapping[str, Any]) -> str:
-    """Tell numbers and moments from names."""
-    if edit.get("cuts") or edit.get("bins") or not column.names:
-        return "value"
-    if len(column.names) > MANY_NUMBERS and not np.isnan(column.numbers()).any():
-        return "number"
-    return "time" if not np.isnan(column.seconds()).any() else "value"
+def _reading(table: Table, name: str, edit: abc.Mapping[str, Any]) -> Reading:
+    """Judge a column's cells, bound by what the user said of it."""
+    column, role = table.columns[name], edit.get("as", "")
+    judged = read_column(name, column, table.declared.get(name, ""))
+    numbers, moments = number_spelling(column.names), moment_spelling(column.names)
+    if role == "time" and moments is not None:
+        return Reading(role, judged.why, moments)
+    if role == "number" and numbers is not None:
+        return Reading(role, judged.why, numbers)
+    if not role and not edit:
+        return judged
+    if edit.get("cuts") or edit.get("bins"):
+        return Reading(role or "value", judged.why, numbers or moments or "")
+    if role == "value" or judged.role == "skip":
+        return Reading("value", judged.why)  # whoever speaks of it wants it, as it is
+    return judged
 
 
-def _note(column: Column) -> str:
-    notes = []
-    if empty := int(column.missing.sum()):
-        notes.append(f"{empty} empty cell{'s' if empty > 1 else ''}")
-    if {name.lower() for name in column.names} in FLAG_VALUES:
-        notes.append('or as = "flag"')
-    return "; ".join(notes)
+def row_time(table: Table, moments: Sequence[str]) -> str:
+    """Return the column that says when a row is from: the first of several moments; not a birth.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.columns import Column
+    >>> days = {"sent": Column.of(["2020-01-05"]), "ordered": Column.of(["2020-01-01"])}
+    >>> row_time(Table("parcel", days), ["sent", "ordered"])
+    'ordered'
+    """
+    possible = [name for name in moments if not _BIRTH.search(name.lower())]
+
+    def earliness(name: str) -> tuple[bool, float]:
+        column = table.columns[name]
+        seconds = read_moments(column.names, moment_spelling(column.names) or "")
+        cells = seconds[column.codes[~column.missing]]
+        return column.has_missing, float(cells.mean()) if len(cells) else np.inf
+
+    return min(possible, key=earliness, default="")
 
 
 def _with_predicate_names(entries: Sequence[TableMapping]) -> Mapping:
@@ -213,7 +234,7 @@ def _check(mapping: Mapping) -> Iterator[str]:
     for name, count in counts.items():
         if count > 1:
             yield f"predicate {name!r} is made by {count} columns or tables; names must differ"
-    entity_types = Counter(table.type for table in mapping if table.kind == "entity")
+    entity_types = Counter(table.type for table in mapping if table.has_objects)
     for name, count in entity_types.items():
         if count > 1:
             yield f"type {name!r} belongs to {count} tables; types must differ"
@@ -227,12 +248,14 @@ def _check(mapping: Mapping) -> Iterator[str]:
                 )
             if column.role == "link" and not column.references:
                 yield f'{where}: as = "link" needs references'
-            if column.references and mapping[column.references].kind != "entity":
+            if column.references and not mapping[column.references].has_objects:
                 yield f"{where}.references: {column.references!r} is no entity table"
-            single = table.kind == "entity" and column.role in ("link", *ATTRIBUTES)
+            single = table.has_objects and column.role in ("link", *ATTRIBUTES)
             if column.functional and not single:
                 yield f"{where}.functional: only entities have exactly one value or link"
             if column.true and column.role != "flag":
                 yield f'{where}.true: needs as = "flag"'
+            if column.values and column.role != "value":
+                yield f'{where}.values: needs as = "value"'
             if (column.cuts or column.bins) and column.role not in ATTRIBUTES:
                 yield f'{where}: cuts and bins need as = "value", "number" or "time"'

@@ -15,7 +15,7 @@ from mlnlearn.data.load.cutoff import CutOff, TimeLimit, time_text
 from mlnlearn.data.load.discretize import METHODS, are_rising, cut_of
 from mlnlearn.data.load.mapping import ATTRIBUTES, KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
-from mlnlearn.data.load.tables import ForeignKey, Table, resolve_reference
+from mlnlearn.data.load.tables import ROW, ForeignKey, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors, Location
 from mlnlearn.files import read_text
 
@@ -90,7 +90,7 @@ def _check_table(
         "kind": lambda value: _one_of(value, KINDS),
         "type": _a_name,
         "predicate": lambda value: "" if value == "" else _a_name(value),
-        "time": lambda value: _one_of(value, tuple(tables[name].columns)),
+        "time": lambda value: "" if value == "" else _one_of(value, tuple(tables[name].columns)),
         "until": lambda value: "" if time_text(value) else _expected("a date or a number", value),
     }
     columns = settings.get("columns", {})
@@ -120,6 +120,8 @@ def _column_checks(tables: abc.Mapping[str, Table]) -> dict[str, abc.Callable[[A
         "functional": lambda value: "" if isinstance(value, bool) else _expected("a truth", value),
         "null": lambda value: _one_of(value, NULLS),
         "true": lambda value: "" if isinstance(value, str) else _expected("a text", value),
+        "values": _texts,
+        "spelled": lambda value: "" if isinstance(value, str) else _expected("a text", value),
         "cuts": _rising_numbers,
         "bins": _two_or_more,
         "method": lambda value: _one_of(value, METHODS),
@@ -149,6 +151,12 @@ def _one_of(value: Any, choices: Sequence[str]) -> str:
 def _a_name(value: Any) -> str:
     fine = isinstance(value, str) and is_name(value)
     return "" if fine else _expected("a name of letters, digits and _", value)
+
+
+def _texts(value: Any) -> str:
+    fine = isinstance(value, abc.Sequence) and not isinstance(value, str)
+    fine = fine and all(isinstance(item, str) for item in value)
+    return "" if fine else _expected("texts", value)
 
 
 def _rising_numbers(value: Any) -> str:
@@ -210,6 +218,18 @@ def time_limits(edits: Edits) -> dict[str, TimeLimit]:
     return {n: TimeLimit(e["time"], str(time_text(e["until"]))) for n, e in given.items()}
 
 
+def key_columns(table: Table, columns: abc.Mapping[str, abc.Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the key columns in the order of the table, with the roles that edits give columns."""
+    keys = set(table.primary_key)
+    if not keys:
+        keys = {column for key in table.foreign_keys for column in key.columns}
+    for name, settings in columns.items():
+        role = settings.get("as", "")
+        if role:
+            keys = keys | {name} if role == "key" else keys - {name}
+    return tuple(name for name in table.columns if name in keys)
+
+
 def apply_keys(tables: Sequence[Table], edits: Edits) -> list[Table]:
     """Return the tables with their keys as the edits want them.
 
@@ -228,7 +248,13 @@ def _keyed(table: Table, edit: dict[str, Any], known: abc.Mapping[str, Table]) -
     columns = edit["columns"]
     plain = {c for c, e in columns.items() if e.get("as") in (*ATTRIBUTES, "flag", "skip")}
     wanted = {c: e["references"] for c, e in columns.items() if "references" in e}
-    new = {c: t for c, t in wanted.items() if resolve_reference(known, table.name, c) != t}
+    made = [key for key in table.foreign_keys if key.references == (ROW,)]
+    new = {
+        c: t
+        for c, t in wanted.items()
+        if resolve_reference(known, table.name, c) != t
+        and not any(key.columns == (c,) and key.table == t for key in made)
+    }
     changed = plain | set(new)
     foreign = [key for key in table.foreign_keys if not changed & set(key.columns)]
     foreign += [ForeignKey((column,), target) for column, target in new.items()]

@@ -19,6 +19,9 @@ from mlnlearn.data.load.tables import KeysLike, Table
 from mlnlearn.errors import InputError, InputErrors, Location
 
 Source = str | Path | abc.Mapping[str, str | Path]
+NULLS = ("", "\\N", "NULL", "null", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "?")
+"""Cells of CSV files that stand for NULL; the words only in columns where some cell repeats."""
+_TASK = "task_"
 _WILDCARDS = frozenset("*?[")
 
 
@@ -29,7 +32,7 @@ def from_csv(
     keys: KeysLike | None = None,
     mapping: MappingLike | None = None,
     cut_off: CutOff | None = None,
-    missing: Iterable[str] = ("",),
+    missing: Iterable[str] = NULLS,
     delimiter: str = ",",
     name: str = "",
 ) -> Loaded:
@@ -150,7 +153,12 @@ def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table
         folder = Path(source)
         if not folder.is_dir():
             raise InputErrors([InputError("no such folder", Location(str(source)))])
-        files = {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
+        # labels to predict are no part of the data
+        files = {
+            path.stem: path
+            for path in sorted(folder.glob(f"*{suffix}"))
+            if not path.stem.startswith(_TASK)
+        }
     if not files:
         raise InputErrors([InputError(f"no {suffix} files found", Location(str(source)))])
     tables: list[Table] = []
@@ -168,7 +176,7 @@ def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table
 
 
 def read_csv(
-    name: str, path: Path, missing: tuple[str, ...] = ("",), delimiter: str = ","
+    name: str, path: Path, missing: tuple[str, ...] = NULLS, delimiter: str = ","
 ) -> Table:
     """Read one CSV file (UTF-8, header line) as a table without keys; blank lines are skipped."""
     cells = read_cells(path, delimiter)
@@ -199,6 +207,8 @@ def _check_header(header: list[str], source: str, line: int) -> list[InputError]
 def _without(column: Column, missing: tuple[str, ...]) -> Column:
     if not set(missing) & set(column.names):
         return column
+    if missing is NULLS and len(column.names) == len(column) and "" not in column.names:
+        return column  # a key may well be called NA
     return column.recoded([None if name in missing else name for name in column.names])
 
 

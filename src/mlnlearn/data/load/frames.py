@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from mlnlearn.data.load.build import Loaded, build_database
-from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.columns import Column, OpaqueCellsError
 from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
@@ -74,8 +74,8 @@ def read_frame(name: str, frame: Any) -> Table:
             raise InputError(f"expected names of columns, found {title!r}", where)
         try:
             columns[title] = _column(eager[title])
-        except TypeError as error:
-            raise InputError(f"column {title!r}: {error}", where) from None
+        except OpaqueCellsError as cells:
+            columns[title] = Column.unreadable(len(eager), cells.what)
     return Table(name, columns)
 
 

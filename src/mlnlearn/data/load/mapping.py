@@ -14,10 +14,11 @@ from msgspec import Struct, structs
 from msgspec import field as field_of
 
 from mlnlearn.data.load.discretize import Cut, are_rising
+from mlnlearn.data.load.tables import ROW
 from mlnlearn.documents import Place, decode
 from mlnlearn.errors import InputError
 
-KINDS = ("entity", "relationship", "skip")
+KINDS = ("entity", "event", "relationship", "skip")
 ROLES = ("key", "link", "value", "number", "time", "flag", "skip")
 ATTRIBUTES = ("value", "number", "time")
 """Roles of columns that become a predicate from the key to a constant."""
@@ -54,11 +55,19 @@ class ColumnMapping:
         false (``absent``); by default the latter for a link that not everything has.
     true
         The cell value that makes a flag true; without it, yes, true, t, y and 1.
+    values
+        The values that are constants; any other cell becomes the constant ``other``. All where
+        there are none.
+    spelled
+        How cells are written: an example for numbers (``1.234,5 kg``; ``h:m:s``), a format for
+        days and moments (``%d.%m.%Y``). Empty for plain numbers and ISO dates.
     cuts
         Inner limits that cut numbers, or days and moments (texts), into bands; `bins` and `method`
         find them from the data.
+    empty
+        How many cells were empty, for the reader.
     note
-        A remark for the reader, printed as a comment.
+        A remark for the reader, printed as a comment: why the column was read so.
 
     Examples
     --------
@@ -74,14 +83,17 @@ class ColumnMapping:
     functional: bool = False
     null: str = "unknown"
     true: str = ""
+    values: tuple[str, ...] = ()
+    spelled: str = ""
     cuts: tuple[Cut, ...] = ()
     bins: int = 0
     method: str = "quantile"
+    empty: int = field(default=0, compare=False)
     note: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         settings: dict[str, Any] = {"as": self.role}
-        for item in fields(self)[2:-1]:
+        for item in fields(self)[2:-2]:
             value = getattr(self, item.name)
             # Derived from the data at hand, so it is always written: other data may differ.
             always = item.name == "functional" and self.role in ("link", *ATTRIBUTES)
@@ -91,7 +103,9 @@ class ColumnMapping:
             if always or value != default:
                 settings[item.name] = value
         text = ", ".join(f"{key} = {_toml(value)}" for key, value in settings.items())
-        return f"{{ {text} }}{'  # ' if self.note else ''}{self.note}"
+        cells = f"{self.empty:,} empty cell{'s' if self.empty > 1 else ''}" if self.empty else ""
+        remark = "; ".join(part for part in (self.note, cells) if part)
+        return f"{{ {text} }}{'  # ' if remark else ''}{remark}"
 
 
 def default_null(role: str, functional: bool) -> str:
@@ -112,7 +126,8 @@ class TableMapping:
     Attributes
     ----------
     kind
-        ``entity``: each row is an object of type `type`, and its key column names it.
+        ``entity``: each row is an object of type `type`, and its key column names it. ``event``:
+        each row is an object, too, but nothing names it; rows are numbered.
         ``relationship``: each row relates the objects its key columns name, a fact of `predicate`
         (no such facts where that is empty). ``skip``: nothing.
     columns
@@ -135,8 +150,15 @@ class TableMapping:
     note: str = field(default="", compare=False)
 
     @property
+    def has_objects(self) -> bool:
+        """Whether each row is an object: of an entity or of an event."""
+        return self.kind in ("entity", "event")
+
+    @property
     def keys(self) -> tuple[ColumnMapping, ...]:
-        """The key columns, in the order of the table."""
+        """The key columns, in the order of the table; of events, the number of the row."""
+        if self.kind == "event":
+            return (ColumnMapping(ROW, "key"),)
         return tuple(column for column in self.columns if column.role == "key")
 
     def __getitem__(self, column: str) -> ColumnMapping:
@@ -144,7 +166,7 @@ class TableMapping:
 
     def __str__(self) -> str:
         lines = [f"[{_toml_key(self.name)}]", f"kind = {_toml(self.kind)}"]
-        if self.kind == "entity":
+        if self.has_objects:
             lines.append(f"type = {_toml(self.type)}")
         if self.kind == "relationship":
             lines.append(f"predicate = {_toml(self.predicate)}")
@@ -267,6 +289,8 @@ class ColumnFile(Struct, forbid_unknown_fields=True):
     functional: bool = False
     null: Literal["", "unknown", "absent"] = ""
     true: str = ""
+    values: list[str] = []
+    spelled: str = ""
     cuts: list[float | str] = []
     bins: Place = 0
     method: Literal["quantile", "width"] = "quantile"
@@ -275,7 +299,7 @@ class ColumnFile(Struct, forbid_unknown_fields=True):
 class TableFile(Struct, forbid_unknown_fields=True):
     """A table of a mapping in a file."""
 
-    kind: Literal["entity", "relationship", "skip"]
+    kind: Literal["entity", "event", "relationship", "skip"]
     type: str = ""
     predicate: str = ""
     columns: dict[str, ColumnFile] = {}
@@ -293,7 +317,8 @@ def _table(name: str, file: TableFile) -> TableMapping:
         if not are_rising(entry.cuts):
             raise InputError(f"{name}.columns.{title}.cuts: expected rising numbers, or days")
         null = entry.null or default_null(entry.role, entry.functional)
-        settings = structs.asdict(entry) | {"cuts": tuple(entry.cuts), "null": null}
+        lists = {"cuts": tuple(entry.cuts), "values": tuple(entry.values)}
+        settings = structs.asdict(entry) | lists | {"null": null}
         columns.append(ColumnMapping(title, **settings))
     settings = structs.asdict(file) | {"columns": tuple(columns)}
     return TableMapping(name, **settings)

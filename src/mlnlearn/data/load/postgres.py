@@ -202,17 +202,24 @@ def _table(cursor: Cursor[tuple[Any, ...]], found: _Found) -> Table:
     try:
         cursor.execute(select.format(sql.SQL(", ").join(cells), relation) + sql.SQL(" LIMIT 0"))
         kinds = [column.type_code for column in cursor.description or ()]
-        _refuse(cursor, titles, kinds, where)
+        opaque = _opaque(cursor, titles, kinds)
         parts = [
-            cell if kind in _AS_THEY_ARE else sql.SQL("{}::text").format(cell)
-            for cell, kind in zip(cells, kinds, strict=True)
+            sql.SQL("NULL")
+            if title in opaque
+            else cell
+            if kind in _AS_THEY_ARE
+            else sql.SQL("{}::text").format(cell)
+            for title, cell, kind in zip(titles, cells, kinds, strict=True)
         ]
         rows = cursor.execute(select.format(sql.SQL(", ").join(parts), relation)).fetchall()
     except Error as error:
         reason = " ".join(str(error).split())
         raise InputError(f"PostgreSQL cannot read it: {reason}", where) from None
     every = zip(*rows, strict=True) if rows else ((),) * len(titles)
-    columns = {title: Column.of(values) for title, values in zip(titles, every, strict=True)}
+    columns = {
+        title: Column.unreadable(len(rows), opaque[title]) if title in opaque else Column.of(values)
+        for title, values in zip(titles, every, strict=True)
+    }
     return Table(
         definition.name,
         columns,
@@ -222,12 +229,11 @@ def _table(cursor: Cursor[tuple[Any, ...]], found: _Found) -> Table:
     )
 
 
-def _refuse(
-    cursor: Cursor[tuple[Any, ...]], titles: list[str], kinds: list[int], where: Location
-) -> None:
-    """Refuse columns that hold neither names nor numbers: bytes, arrays, rows."""
+def _opaque(cursor: Cursor[tuple[Any, ...]], titles: list[str], kinds: list[int]) -> dict[str, str]:
+    """Return the columns that hold neither names nor numbers, with what they hold instead."""
     known = {oid: (name, category) for oid, name, category in cursor.execute(_TYPES, [kinds])}
-    for title, kind in zip(titles, kinds, strict=True):
-        name, category = known[kind]
-        if kind == _BYTES or category in "AC":
-            raise InputError(f"column {title!r} holds {name}, not names or numbers", where)
+    return {
+        title: known[kind][0]
+        for title, kind in zip(titles, kinds, strict=True)
+        if kind == _BYTES or known[kind][1] in "AC"  # bytes, arrays, rows
+    }

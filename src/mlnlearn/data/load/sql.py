@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import duckdb
 
 from mlnlearn.data.load.build import Loaded, build_database
-from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.columns import Column, OpaqueCellsError
 from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.ddl import TableDefinition, sqlite_definitions
 from mlnlearn.data.load.define import define_tables
@@ -176,9 +176,9 @@ def _sqlite_columns(
     for title, values in zip(titles, cells, strict=True):
         try:
             column = Column.of(values)
-        except TypeError as error:
-            where = Location(f"table {definition.name}")
-            raise InputError(f"column {title!r}: {error}", where) from None
+        except OpaqueCellsError:
+            columns[title] = Column.unreadable(len(rows), "BLOB")
+            continue
         typed, bad = column.typed(definition.columns[title])
         # SQLite stores any value in any column, so a cell that does not fit keeps its name.
         columns[title] = column if bad else typed
@@ -238,18 +238,24 @@ def duckdb_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict
     ('0', '1')
     """
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-    parts = []
+    parts, opaque = [], {}
     for title, declared, *_ in described:
         kind, cell = str(declared), _quoted(title)
         if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
-            raise TypeError(f"column {title!r} holds {kind}, not names or numbers")
-        if kind.startswith(("HUGEINT", "UHUGEINT")) or not _is_plain(kind):
+            opaque[title] = kind
+            cell = f"NULL::BOOLEAN AS {cell}"
+        elif kind.startswith(("HUGEINT", "UHUGEINT")) or not _is_plain(kind):
             cell = f"CAST({cell} AS VARCHAR) AS {cell}"
         elif kind.startswith("DECIMAL"):
             cell = f"CAST({cell} AS DOUBLE) AS {cell}"
         parts.append(cell)
     arrays = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
-    return {title: Column.of(arrays[title]) for title, *_ in described}
+    return {
+        title: Column.unreadable(len(arrays[title]), opaque[title])
+        if title in opaque
+        else Column.of(arrays[title])
+        for title, *_ in described
+    }
 
 
 def _is_plain(kind: str) -> bool:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from mlnlearn.data.load.columns import Column
 from mlnlearn.errors import InputError, Location
 
+ROW = "(row)"
+"""The column that numbers the rows of a table of events."""
 SHOWN_ROWS = 20
 """How many rows with the same fault in the same column are listed one by one."""
 
@@ -72,6 +74,8 @@ class Table:
         The file the rows come from, if any; `lines` then gives the line of each row.
     declared
         SQL types by column, where something declares them.
+    notes
+        Remarks on how columns were read, by column.
     """
 
     name: str
@@ -81,6 +85,7 @@ class Table:
     source: str = ""
     lines: NDArray[np.int64] | None = None
     declared: abc.Mapping[str, str] = field(default_factory=dict)
+    notes: abc.Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -143,7 +148,7 @@ def resolve_reference(tables: abc.Mapping[str, Table], name: str, column: str) -
 
 
 def check_tables(tables: Sequence[Table]) -> list[InputError]:
-    """Return every fault of the keys: unknown names, NULL or repeated keys, dangling references."""
+    """Return every fault of the keys: unknown names, NULL or repeated keys."""
     known = {table.name: table for table in tables}
     problems: list[InputError] = []
     for table in tables:
@@ -151,11 +156,6 @@ def check_tables(tables: Sequence[Table]) -> list[InputError]:
         problems += declared
         if not declared:
             problems += _check_primary_key(table)
-    if problems:
-        return problems
-    for table in tables:
-        for key in table.foreign_keys:
-            problems += _check_references(table, key, known[key.table])
     return problems
 
 
@@ -176,6 +176,8 @@ def _check_target(
     table: Table, key: ForeignKey, known: abc.Mapping[str, Table]
 ) -> Iterator[InputError]:
     where, label = table.place(), ", ".join(key.columns)
+    if key.references == (ROW,):
+        return  # made to fit
     target = known.get(key.table)
     if target is None:
         hint = f"load table {key.table!r} as well; loaded are: {', '.join(known)}"
@@ -215,6 +217,10 @@ def _check_primary_key(table: Table) -> Iterator[InputError]:
         return
     columns = [table.columns[name] for name in table.primary_key]
     for name, column in zip(table.primary_key, columns, strict=True):
+        if column.opaque:
+            message = f"column {name!r} holds {column.opaque}, not names or numbers"
+            yield InputError(message, table.place(), "a primary key names the rows")
+            return
         yield from table.problems_at(
             np.flatnonzero(column.missing), name, lambda _: "the primary key is empty"
         )
@@ -236,27 +242,47 @@ def _check_primary_key(table: Table) -> Iterator[InputError]:
     yield from table.problems_at(repeats, ", ".join(table.primary_key), what)
 
 
-def _check_references(table: Table, key: ForeignKey, target: Table) -> Iterator[InputError]:
-    if not table.rows:
-        return
-    columns = [table.columns[name] for name in key.columns]
-    referenced = [target.columns[name] for name in key.references or target.primary_key]
+def dangling(table: Table, key: ForeignKey, target: Table) -> NDArray[np.bool_]:
+    """Tell which rows of a table refer by a foreign key to rows that its target does not have.
+
+    Examples
+    --------
+    >>> dog = Table("dog", {"id": Column.of(["Rex"])}, ("id",))
+    >>> walk = Table("walk", {"who": Column.of(["Rex", "Fido", None])})
+    >>> dangling(walk, ForeignKey(("who",), "dog"), dog).tolist()
+    [False, True, False]
+    """
+    rows = rows_referred_to(table, key, target)
+    lost = rows < 0
+    for name in key.columns:
+        lost &= ~table.columns[name].missing
+    return lost
+
+
+def rows_referred_to(table: Table, key: ForeignKey, target: Table) -> NDArray[np.int64]:
+    """Return for each row of a table the row of the target that a foreign key leads to, or -1.
+
+    Examples
+    --------
+    >>> dog = Table("dog", {"id": Column.of(["Rex", "Ava"])}, ("id",))
+    >>> walk = Table("walk", {"who": Column.of(["Ava", "Fido", None])})
+    >>> rows_referred_to(walk, ForeignKey(("who",), "dog"), dog).tolist()
+    [1, -1, -1]
+    """
     pairs = []
-    for column, other in zip(columns, referenced, strict=True):
-        places = {name: place for place, name in enumerate(other.names)}
+    missing = np.zeros(table.rows, np.bool_)
+    for name, referenced in zip(key.columns, key.references or target.primary_key, strict=True):
+        column, other = table.columns[name], target.columns[referenced]
+        places = {found: place for place, found in enumerate(other.names)}
         here = column.codes_in(places)
         # A name the target lacks gets a code of its own, so that it can equal no target row.
-        here[(here < 0) & ~column.missing] = len(places)
+        here[here < 0] = len(places)
+        missing |= column.missing
         pairs.append(np.concatenate([other.codes, here]))
     ids = row_ids(pairs)
-    filled = ~np.logical_or.reduce([column.missing for column in columns])
-    dangling = np.flatnonzero(filled & ~seen_before(ids, target.rows))
-
-    def what(row: int) -> str:
-        value = ", ".join(column.names[column.codes[row]] for column in columns)
-        return f"{value!r} is no key of table {target.name!r}"
-
-    yield from table.problems_at(dangling, ", ".join(key.columns), what)
+    row_of = np.full(int(ids.max(initial=0)) + 1, -1, np.int64)
+    row_of[ids[: target.rows]] = np.arange(target.rows)
+    return np.where(missing, -1, row_of[ids[target.rows :]])
 
 
 def row_ids(columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from mlnlearn.data.load.build import build_database, says_yes
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.discretize import Cut, band_names, cut_numbers
 from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
+from mlnlearn.data.load.spelling import read_moments, read_numbers
 from mlnlearn.data.load.tables import Table
 from mlnlearn.errors import InputError
 from mlnlearn.model.bayesnet_nodes import FALSE_TRUE
@@ -161,6 +162,8 @@ def _groundings(database: Database, mapping: Mapping, entry: TableMapping, table
         mapping[column.references].type if column.references else column.type or entry.type
         for column in entry.keys
     ]
+    if entry.kind == "event":
+        return np.arange(table.rows, dtype=np.int64)
     keys = [
         table.columns[column.name].codes_in(database.domains[kind].codes)
         for column, kind in zip(entry.keys, kinds, strict=True)
@@ -174,7 +177,7 @@ def _groundings(database: Database, mapping: Mapping, entry: TableMapping, table
 def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str]) -> Column:
     """Return a column with its empty cells filled, in the column's own words."""
     if settings.cuts:
-        words = _typical(cells, settings.cuts)
+        words = _typical(cells, settings.cuts, settings.spelled)
     elif settings.role == "flag":
         words = _yes_and_no(cells, settings)
     else:
@@ -185,9 +188,10 @@ def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str])
     return Column.of(values)
 
 
-def _typical(cells: Column, cuts: Sequence[Cut]) -> dict[str, str]:
+def _typical(cells: Column, cuts: Sequence[Cut], spelled: str) -> dict[str, str]:
     """Return the middle one of the cells in each band; bands without any stay empty."""
-    numbers = cells.seconds() if isinstance(cuts[0], str) else cells.numbers()
+    read = read_moments if isinstance(cuts[0], str) else read_numbers
+    numbers = read(cells.names, spelled)
     rising = np.sort(numbers[cells.codes[~cells.missing]])
     names = dict(zip(numbers.tolist(), cells.names, strict=True))
     ends = np.searchsorted(rising, [*cut_numbers(cuts), np.inf]).tolist()

@@ -130,7 +130,7 @@ class _Builder:
         if role == "link":
             self.links.append(self.schema[name])
         elif role in ("value", "flag") and self._has_values(role, name):
-            if kind == "entity":
+            if kind in ("entity", "event"):
                 self.entity_attributes.append(self.schema[name])
             else:
                 self.link_attributes.setdefault(owner, []).append(self.schema[name])

@@ -1,0 +1,177 @@
+"""What a column is, judged by its cells as someone would who looks at the table.
+
+Keys and links are told by the keys of the tables; everything else is judged here: what is a number,
+a day, a truth value, a name from a few, and what no rule can be made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_numbers
+
+MANY_NUMBERS = 10
+"""A column with more different numbers than this holds numbers; one with fewer, names for them."""
+MANY_NAMES = 30
+"""A column with more different names than this keeps the frequent ones; the rest are `OTHER`."""
+ENOUGH_ROWS = 20
+"""In a table with fewer rows, nothing is left out: too few to tell what is rare or constant."""
+OTHER = "other"
+
+_TRUTHS = ({"false", "true"}, {"true"}, {"false"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
+_TEXT_TYPE = re.compile("CHAR|TEXT|CLOB|STRING")
+_UNIQUE_SHARE = 0.5
+_LEAST_OF_A_NAME = 5
+_LEAST_COVERED = 0.2
+_TEXT_WORDS = 5
+_IDENTIFIER = re.compile(
+    r"(?:^|[^a-z])(?:id|ids|key|uuid|guid|nr|no|code|ref|zip|plz|postcode|phone|tel|telefon|fax|"
+    r"isbn|iban|ssn|ip)$"
+)
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+\Z", re.IGNORECASE)
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+\Z")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column is read, and why.
+
+    Attributes
+    ----------
+    role
+        As in a mapping: value, number, time, flag or skip.
+    why
+        The reason, in a few words.
+    spelled
+        How numbers or moments are written, where not plainly.
+    values
+        The names that are kept, where the others become `OTHER`.
+    true
+        The only value, where an empty cell means no.
+    """
+
+    role: str
+    why: str = ""
+    spelled: str = ""
+    values: tuple[str, ...] = ()
+    true: str = ""
+
+
+def read_column(name: str, column: Column, declared: str = "") -> Reading:
+    """Judge a column that is neither a key nor a link.
+
+    Parameters
+    ----------
+    name
+        Of the column: ``zip`` is no number.
+    column
+        Its cells.
+    declared
+        Its SQL type, where something declares one.
+
+    Examples
+    --------
+    >>> cells = Column.of([f"{place} Station Road" for place in range(100)])
+    >>> print(read_column("street", cells).why)
+    nearly every row has its own
+    >>> read_column("vip", Column.of(["yes", "no", None])).role
+    'flag'
+    """
+    if column.opaque:
+        return Reading("skip", f"holds {column.opaque}")
+    judged = _judge_alone(name, column, declared)
+    return judged or _judge_names(name, column)
+
+
+def _judge_alone(name: str, column: Column, declared: str) -> Reading | None:
+    """Judge by what the cells are, whatever their frequencies: none, truths, numbers, moments."""
+    names, rows = column.names, len(column)
+    if not names:
+        return Reading("skip", "empty") if rows else Reading("value", "no rows")
+    if len(names) == 1 and rows >= ENOUGH_ROWS:
+        # a type may have values that these rows do not show, but nothing can be learned of them
+        if not column.has_missing:
+            return Reading("skip", f"always {_shown(names[0])}")
+        return Reading("flag", f"{_shown(names[0])} or empty", true=names[0])
+    words = {cell.lower() for cell in names}
+    # 0 and 1 may be codes of anything, where they were declared as texts
+    if words in _TRUTHS or (words == {"0", "1"} and not _TEXT_TYPE.search(declared.upper())):
+        return Reading("flag", "yes or no")
+    coded = is_identifier(name)
+    spelled = number_spelling(names)
+    if spelled is not None and len(names) > MANY_NUMBERS:
+        whole = bool((read_numbers(names, spelled) % 1 == 0).all())
+        if not (coded and whole):
+            why = _spelled_as(f"{len(names):,} different numbers", spelled)
+            return Reading("number", why, spelled)
+    dated = None if coded or spelled is not None else moment_spelling(names)
+    if dated is not None:
+        return Reading("time", _spelled_as("days or moments", dated), dated)
+    return None
+
+
+def _judge_names(name: str, column: Column) -> Reading:
+    """Judge by how often which name occurs."""
+    names = column.names
+    counts = np.bincount(column.codes[~column.missing], minlength=len(names))
+    filled = int(counts.sum())
+    if len(column) < ENOUGH_ROWS:
+        return Reading("value", _count(names))
+    if _most(_URL, names):
+        return Reading("skip", "addresses (URL)")
+    if _most(_ADDRESS, names):
+        return Reading("skip", "e-mail addresses")
+    if len(names) > max(_UNIQUE_SHARE * filled, MANY_NUMBERS):
+        if np.mean([len(cell.split()) for cell in names[:1000]]) >= _TEXT_WORDS:
+            return Reading("skip", "free text")
+        if is_identifier(name):
+            return Reading("skip", "identifiers")
+        return Reading("skip", "nearly every row has its own")
+    if len(names) <= MANY_NAMES:
+        return Reading("value", _count(names))
+    kept = _frequent(names, counts)
+    if counts[[names.index(value) for value in kept]].sum() < _LEAST_COVERED * filled:
+        return Reading("skip", f"{len(names):,} values, none of them frequent")
+    return Reading("value", f"{len(kept)} frequent of {len(names):,} values", values=kept)
+
+
+def _frequent(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the most frequent names, in the order of the names."""
+    order = np.argsort(-counts, kind="stable")[:MANY_NAMES]
+    chosen = order[counts[order] >= _LEAST_OF_A_NAME]
+    return tuple(sorted(names[place] for place in chosen.tolist()))
+
+
+def is_identifier(name: str) -> bool:
+    """Tell whether a column's name says that its numbers are mere names.
+
+    Examples
+    --------
+    >>> [is_identifier(name) for name in ("statusId", "zip", "user_id", "paid", "IdNr.", "grid")]
+    [True, True, True, False, True, False]
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip().rstrip("."))
+    return bool(_IDENTIFIER.search(spaced.lower()))
+
+
+def _most(pattern: re.Pattern[str], names: Sequence[str]) -> bool:
+    some = names[:200]
+    return sum(bool(pattern.match(name.strip())) for name in some) > 0.8 * len(some)
+
+
+def _count(names: Sequence[str]) -> str:
+    return f"{len(names):,} value{'s' if len(names) > 1 else ''}"
+
+
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 20 else cell[:19] + "…")
+
+
+def _spelled_as(what: str, spelled: str) -> str:
+    return f"{what}, written {spelled}" if spelled else what

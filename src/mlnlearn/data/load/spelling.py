@@ -1,0 +1,148 @@
+"""How a column writes its numbers and moments: separators, decimal commas, units, other dates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.vocabulary import seconds_of
+
+Floats = NDArray[np.float64]
+
+_TRIED = 50
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+_STYLES = {
+    "1234.5": _PLAIN,
+    "1,234.5": re.compile(r"[+-]?\d{1,3}(,\d{3})*(\.\d+)?\Z|[+-]?\d+(\.\d+)?\Z"),
+    "1.234,5": re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?\Z|[+-]?\d+(,\d+)?\Z"),
+}
+"""By the way that a number is written, what all numbers then look like."""
+_CURRENCY = "€|\\$|£|¥|EUR|USD|GBP|CHF"
+_QUANTITY = re.compile(
+    rf"(?P<before>(?:{_CURRENCY})?)\s*(?P<number>[+-]?[\d.,]*\d(?:[eE][+-]?\d+)?)"
+    r"\s*(?P<after>[^\W\d_]{1,6}|%|€|\$|£|¥|°C?|)\Z"
+)
+_DURATION = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)\Z")
+DURATION = "h:m:s"
+_DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+_MOMENTS = tuple(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
+
+
+def number_spelling(names: Sequence[str]) -> str | None:
+    """Return how all of some cells write numbers; None where not all of them are numbers.
+
+    The answer is empty for plain numbers, else an example: a style with its unit.
+
+    Examples
+    --------
+    >>> number_spelling(["1", "2.5"]), number_spelling(["3", "1,250.0"]), number_spelling(["a"])
+    ('', '1,234.5', None)
+    >>> number_spelling(["3,5 kg", "1.000 kg"]), number_spelling(["1:20.5", "59:00"])
+    ('1.234,5 kg', 'h:m:s')
+    """
+    if not names:
+        return None
+    if all(not math.isnan(_plain(name)) for name in names):
+        return ""
+    if all(_DURATION.match(name.strip()) for name in names):
+        return DURATION
+    parts = [_QUANTITY.match(name.strip()) for name in names]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or len({(part["before"], part["after"]) for part in found}) > 1:
+        return None
+    for style, pattern in _STYLES.items():
+        if all(pattern.match(part["number"]) for part in found):
+            before, after = found[0]["before"], found[0]["after"]
+            return f"{before}{' ' if before else ''}{style}{' ' if after else ''}{after}"
+    return None
+
+
+def read_numbers(names: Sequence[str], spelled: str = "") -> Floats:
+    """Return cells as numbers, NaN where one is not written so.
+
+    Examples
+    --------
+    >>> read_numbers(["1.000,5 kg", "7 kg", "many"], "1.234,5 kg").tolist()
+    [1000.5, 7.0, nan]
+    >>> read_numbers(["1:00:01.5", "2:00"], "h:m:s").tolist()
+    [3601.5, 120.0]
+    """
+    if spelled == DURATION:
+        return np.array([_duration(name) for name in names], np.float64)
+    style = next((style for style in _STYLES if style in spelled), "1234.5")
+    return np.array([_quantity(name, style) for name in names], np.float64)
+
+
+def _plain(text: str) -> float:
+    return float(text) if _PLAIN.match(text.strip()) else math.nan
+
+
+def _quantity(text: str, style: str) -> float:
+    plain = _plain(text)
+    if style == "1234.5" and not math.isnan(plain):
+        return plain if math.isfinite(plain) else math.nan
+    part = _QUANTITY.match(text.strip())
+    if part is None or not _STYLES[style].match(part["number"]):
+        return math.nan
+    number = part["number"]
+    if style == "1,234.5":
+        number = number.replace(",", "")
+    if style == "1.234,5":
+        number = number.replace(".", "").replace(",", ".")
+    return float(number)
+
+
+def _duration(text: str) -> float:
+    part = _DURATION.match(text.strip())
+    if part is None:
+        return math.nan
+    hours, minutes, seconds = part.groups()
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes) + float(seconds)
+
+
+def moment_spelling(names: Sequence[str]) -> str | None:
+    """Return how all of some cells write days or moments; None where not all of them do.
+
+    The answer is empty for ISO dates, else a format as `datetime.strptime` takes it. Where the
+    first two numbers could both be the month, the day is taken to come first.
+
+    Examples
+    --------
+    >>> [moment_spelling([cell]) for cell in ("2020-12-31", "31.12.2020", "12/31/99")]
+    ['', '%d.%m.%Y', None]
+    >>> moment_spelling(["01/02/2020 10:30", "12/31/2020 08:00"])
+    '%m/%d/%Y %H:%M'
+    """
+    if not names:
+        return None
+    for form in ("", *_MOMENTS):
+        for some in (names[:_TRIED], names):
+            if np.isnan(read_moments(some, form)).any():
+                break
+        else:
+            return form
+    return None
+
+
+def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
+    """Return cells as seconds since 1970 began, NaN where one is not written so.
+
+    Examples
+    --------
+    >>> read_moments(["02.01.1970", "soon"], "%d.%m.%Y").tolist()
+    [86400.0, nan]
+    """
+    read = _moment if spelled else (lambda name, _: seconds_of(name))
+    return np.array([read(name, spelled) for name in names], np.float64)
+
+
+def _moment(text: str, form: str) -> float:
+    try:
+        return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return math.nan

@@ -1,0 +1,254 @@
+"""Untidy tables: what each column is taken for, keys that are found, links of any shape."""
+
+import contextlib
+import sqlite3
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.guess import guess_keys
+from mlnlearn.data.load.read import read_tables
+from mlnlearn.data.load.reading import OTHER, read_column
+from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments, read_numbers
+from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.synthetic import messy_shop
+from mlnlearn.errors import DataWarning
+
+RNG = np.random.default_rng(0)
+N = 200
+SPELLED = "200 different numbers, written "
+CASES = {
+    # name of the column: its cells, the role, and how the reason begins
+    "photo": (Column.unreadable(N, "BLOB"), "skip", "holds BLOB"),
+    "fax": ([None] * N, "skip", "empty"),
+    "currency": (["EUR"] * N, "skip", "always 'EUR'"),
+    "vip": (["x", None] * (N // 2), "flag", "'x' or empty"),
+    "paid": (["Yes", "no"] * (N // 2), "flag", "yes or no"),
+    "male": ([0, 1] * (N // 2), "flag", "yes or no"),
+    "grade": ([n % 5 for n in range(N)], "value", "5 values"),
+    "height": (RNG.normal(170, 9, N).round(1), "number", ""),
+    "population": (RNG.permutation(10**6)[:N], "number", "200 different numbers"),
+    "zip": (1000 + RNG.integers(150, size=N), "skip", "identifiers"),
+    "status_id": ([n % 40 for n in range(N)], "value", "30 frequent of 40 values"),
+    "price": ([f"1.{n:03d},50 €" for n in range(N)], "number", "200 different numbers, written"),
+    "mass": ([f"{n},{n % 10} kg" for n in range(N)], "number", SPELLED + "1.234,5 kg"),
+    "people": ([f"{n},000" for n in range(N)], "number", "200 different numbers, written 1,234.5"),
+    "lap": ([f"1:{n % 60:02d}.{n}" for n in range(N)], "number", SPELLED + "h:m:s"),
+    "since": ([f"2020-01-{1 + n % 28:02d}" for n in range(N)], "time", "days or moments"),
+    "seit": ([f"{1 + n % 28:02d}.12.2020" for n in range(N)], "time", "days or moments, written"),
+    "site": ([f"https://example.org/{n}" for n in range(N)], "skip", "addresses (URL)"),
+    "mail": ([f"a{n}@example.org" for n in range(N)], "skip", "e-mail addresses"),
+    "remark": ([f"came late and left early no {n}" for n in range(N)], "skip", "free text"),
+    "surname": ([f"Name{n}" for n in range(N)], "skip", "nearly every row has its own"),
+    "street": ([f"S{n}" for n in range(N // 3)] * 3 + ["T"] * 2, "skip", "67 values, none of them"),
+    "town": ([*"AB"] * 55 + [f"T{n // 2}" for n in range(N - 110)], "value", "2 frequent of 47"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_column_is_taken_for_what_it_is(name):
+    cells, role, why = CASES[name]
+    column = cells if isinstance(cells, Column) else Column.of(cells)
+    found = read_column(name, column)
+    assert found.role == role
+    assert found.why.startswith(why)
+
+
+def test_few_rows_leave_nothing_out():
+    for cells in (
+        ["x"] * 5,
+        ["a", "b", "c"],
+        ["some longer text of words", "another one of words"],
+    ):
+        assert read_column("c", Column.of(cells)).role == "value"
+
+
+def test_rare_values_become_other_and_stay_so():
+    towns = ["A"] * 60 + ["B"] * 50 + [f"T{n // 2}" for n in range(90)]
+    people = Table("p", {"id": Column.of(range(200)), "town": Column.of(towns)}, ("id",))
+    database, mapping = build_database([people])
+    assert set(database.domains["town_value"].names) == {"A", "B", OTHER}
+    assert mapping["p"]["town"].values == ("A", "B")
+    # other data are read alike, though there T1 is frequent
+    few = Table("p", {"id": Column.of(range(30)), "town": Column.of(["T1"] * 29 + ["A"])}, ("id",))
+    again, _ = build_database([few], mapping)
+    assert set(again.domains["town_value"].names) == {"A", OTHER}
+
+
+def test_numbers_are_read_as_they_were_spelled_when_the_model_was_learned():
+    cells = Column.of([f"{n},5" for n in range(60)])
+    table = Table("p", {"id": Column.of(range(60)), "size": cells}, ("id",))
+    database, mapping = build_database([table])
+    assert database.domains["size_value"].numbers[:2].tolist() == [0.5, 1.5]
+    # alone, 1,500 would be fifteen hundred
+    new = Table("p", {"id": Column.of([1]), "size": Column.of(["1,500"])}, ("id",))
+    assert build_database([new], mapping).database.domains["size_value"].numbers.tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("cells", "spelled", "numbers"),
+    [
+        (["1,000", "20"], "1,234.5", [1000, 20]),
+        (["1.000,5", "20"], "1.234,5", [1000.5, 20]),
+        (["$ 1,000.25", "$2"], "$ 1,234.5", [1000.25, 2]),
+        (["30%", "4 %"], "1234.5 %", [30, 4]),
+        (["-3 °C", "4 °C"], "1234.5 °C", [-3, 4]),
+        (["1e3", "4"], "", [1000, 4]),
+        (["A1", "A2"], None, None),
+        (["1 kg", "2 g"], None, None),
+        (["1_000"], None, None),
+        (["inf", "nan"], None, None),
+        (["1,00,0", "2"], None, None),
+    ],
+)
+def test_spellings_of_numbers(cells, spelled, numbers):
+    assert number_spelling(cells) == spelled
+    if numbers is not None:
+        assert read_numbers(cells, spelled).tolist() == numbers
+
+
+def test_spellings_of_moments():
+    assert moment_spelling(["13/01/2020", "01/02/2020"]) == "%d/%m/%Y"
+    assert moment_spelling(["01/13/2020", "01/02/2020"]) == "%m/%d/%Y"
+    assert moment_spelling(["13/13/2020"]) is None
+    assert moment_spelling([]) is None
+    days = read_moments(["2020/01/02", "2020/01/03"], "%Y/%m/%d")
+    assert np.diff(days).tolist() == [86_400.0]
+
+
+def frames():
+    drivers = pd.DataFrame({"driverId": range(1, 31), "nation": ["AT", "CZ", "DE"] * 10})
+    races = pd.DataFrame({"raceId": range(1, 11), "lat": np.linspace(1, 2, 10)})
+    pairs = [(d, r) for d in range(1, 31) for r in range(1, 11) if (d + r) % 3]
+    results = pd.DataFrame(pairs, columns=["driverId", "raceId"])
+    results.insert(0, "resultId", range(1, len(pairs) + 1))
+    laps = results.drop(columns="resultId")
+    pits = pd.DataFrame({"driver": [1, 1, 2], "seconds": [2.5, 3.1, 2.2]})
+    staff = pd.DataFrame(
+        {"id": range(1, 21), "manager_id": [None, *[1 + n // 3 for n in range(19)]]}
+    )
+    return {
+        "drivers": drivers,
+        "races": races,
+        "results": results,
+        "laps": laps,
+        "pits": pits,
+        "staff": staff,
+    }
+
+
+def test_keys_are_found_and_shown_as_guesses():
+    database, mapping = ml.from_frames(frames())
+    kinds = {table.name: table.kind for table in mapping}
+    assert kinds == {
+        "drivers": "entity", "races": "entity", "results": "entity", "laps": "relationship",
+        "pits": "event", "staff": "entity",
+    }  # fmt: skip
+    links = {
+        f"{table.name}.{column.name}": column.references
+        for table in mapping
+        for column in table.columns
+        if column.references
+    }
+    assert links == {
+        "results.driverId": "drivers", "results.raceId": "races", "laps.driverId": "drivers",
+        "laps.raceId": "races", "pits.driver": "drivers", "staff.manager_id": "staff",
+    }  # fmt: skip
+    assert mapping["results"]["driverId"].note.startswith("a guess")
+    assert database.count("laps") == 200
+    # whole numbers that happen to be keys elsewhere refer to nothing
+    odd = [*frames().items(), ("x", pd.DataFrame({"id": [5, 6], "points": [1, 2]}))]
+    _, mapping = ml.from_frames(dict(odd))
+    assert mapping["x"]["points"].role == "value"
+    assert ml.from_frames(dict(odd), mapping=mapping).mapping == mapping
+
+
+def test_declared_keys_are_not_guessed_at():
+    people = Table("people", {"id": Column.of([1, 2])}, ("id",))
+    pets = Table("pets", {"people_id": Column.of([1, 2])})
+    assert guess_keys([people, pets]) == [people, pets]
+
+
+def test_a_foreign_key_to_another_unique_column_and_one_of_several_columns():
+    town = Table("town", {"id": Column.of([7, 8]), "name": Column.of(["Brno", "Linz"])}, ("id",))
+    flight = Table(
+        "flight",
+        {"line": Column.of(["OS", "OS", "LH"]), "no": Column.of([1, 2, 1])},
+        ("line", "no"),
+    )
+    person = Table(
+        "person",
+        {
+            "id": Column.of(["Anna", "Bob"]),
+            "home": Column.of(["Linz", None]),
+            "line": Column.of(["LH", "OS"]),
+            "no": Column.of([1, 3]),
+        },
+        ("id",),
+        (
+            ForeignKey(("home",), "town", ("name",)),
+            ForeignKey(("line", "no"), "flight", ("line", "no")),
+        ),
+    )
+    database, mapping = build_database([town, flight, person])
+    assert list(database.rows("home")) == [("Anna", "8")]
+    assert list(database.rows("line_no")) == [("Anna", "3")]
+    assert mapping["flight"].kind == "event"
+    assert list(build_database([town, flight, person], mapping).database.rows("line_no")) == [
+        ("Anna", "3")
+    ]
+
+
+def test_nothing_untidy_stops_a_database(tmp_path):
+    shop = messy_shop(customers=150, rng=2)
+    shop.write(tmp_path / "shop.sqlite")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        database, mapping = ml.from_sql(tmp_path / "shop.sqlite")
+    assert len(mapping.tables) == 11
+    customer = mapping["customer"]
+    roles = {column.name: column.role for column in customer.columns}
+    assert [name for name, role in roles.items() if role == "skip"] == [
+        "e-mail", "remark", "photo", "currency", "fax",
+    ]  # fmt: skip
+    assert (roles["recommended_by"], roles["churned"], roles["joined"]) == ("link", "flag", "time")
+    assert (customer.time, mapping["visit"].time) == ("joined", "at")
+    assert {mapping[name].kind for name in ("visit", "support call", "log")} == {"event"}
+    assert database.size("visit") == len(shop.tables["visit"]["at"])
+    assert list(database.rows("churned")) == [
+        (str(n + 1),) for n, left in enumerate(shop.tables["customer"]["churned"]) if left
+    ]
+    # read by its own mapping, it is the same
+    again = ml.from_sql(tmp_path / "shop.sqlite", mapping=str(mapping))
+    assert again.mapping == mapping
+    assert again.database.domains == database.domains
+
+
+def test_dangling_links_of_entities_are_taken_as_empty(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.sqlite")) as file:
+        file.executescript("""
+            CREATE TABLE a (id INTEGER PRIMARY KEY, b INTEGER REFERENCES b);
+            CREATE TABLE b (id INTEGER PRIMARY KEY);
+            INSERT INTO a VALUES (1, 1), (2, 9), (3, NULL); INSERT INTO b VALUES (1);""")
+    with pytest.warns(
+        DataWarning, match="1 cells of 'b' are no key of 'b': they are taken as empty"
+    ):
+        database, _ = ml.from_sql(tmp_path / "a.sqlite")
+    assert list(database.rows("b")) == [("1", "1")]
+    assert database.size("a") == 3
+
+
+def test_words_for_null_in_csv(tmp_path):
+    rows = "".join(f"{n},{'NA' if n % 3 else 'x'},{'NULL' if n % 2 else n}\n" for n in range(40))
+    (tmp_path / "t.csv").write_text("id,kind,size\n" + rows)
+    (tmp_path / "lands.csv").write_text("code,size\nNA,big\nAT,small\n")
+    tables = {table.name: table for table in read_tables(tmp_path)}
+    assert tables["t"].columns["kind"].names == ("x",)
+    assert tables["t"].columns["size"].missing.sum() == 20
+    # what has no repeats may be a key, and Namibia is a land
+    assert tables["lands"].columns["code"].names == ("NA", "AT")
