@@ -22,6 +22,7 @@ import numpy as np
 
 from mlnlearn.errors import InputError
 from mlnlearn.run import check_time
+from mlnlearn.structure.join_bayes.changes import single_changes
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
@@ -38,6 +39,8 @@ LocalScore = Callable[[int, tuple[int, ...]], float]
 
 _STEP = 1e-7
 """What an improvement must exceed, relative to rounding in sums of logarithms."""
+_ROUNDING = 1e-10
+"""More than sums of the same scores in another order can differ, relative to them."""
 
 
 def greedy_equivalence_search(
@@ -251,45 +254,36 @@ class _Search:
     def shaken(self, dag: Dag, rng: np.random.Generator) -> Dag:
         """Return a DAG with some single changes at random."""
         for _ in range(max(3, self.size // 2)):
-            others = [
-                other
-                for other in self._single_changes(dag)
-                if not has_circle(other) and obeys(other, self.rules)
-            ]
-            if not others:
+            changes = list(single_changes(dag, self.rules, self.max_parents))
+            if not changes:
                 break
-            dag = others[int(rng.integers(len(others)))]
+            dag = changes[int(rng.integers(len(changes)))].of(dag)
         return dag
 
     def _neighbour(self, dag: Dag, seen: set[Dag]) -> tuple[float, Dag]:
-        """Return the best DAG one change away that was not seen; nothing where all were."""
-        scored = (
-            (self.sum_of(other), other)
-            for other in self._single_changes(dag)
-            if other not in seen and not has_circle(other) and obeys(other, self.rules)
-        )
-        return max(scored, default=(-math.inf, ()))
+        """Return the best DAG one change away that was not seen; nothing where all were.
+
+        Sums of whole DAGs decide; they are taken where the difference of the families that change,
+        which is the same up to rounding, comes near the best.
+        """
+        changes = list(single_changes(dag, self.rules, self.max_parents))
+        gains = [
+            (sum(self.local(node, new) - self.local(node, dag[node]) for node, new in change), place)
+            for place, change in enumerate(changes)
+        ]
+        gains.sort(key=lambda item: -item[0])
+        best: tuple[float, Dag] = (-math.inf, ())
+        lowest = -math.inf
+        for gain, place in gains:
+            if gain < lowest:
+                break
+            other = changes[place].of(dag)
+            if other not in seen:
+                total = self.sum_of(other)
+                best = max(best, (total, other))
+                lowest = max(lowest, gain - _ROUNDING * max(1.0, abs(total)))
+        return best
 
     @property
     def _step(self) -> float:
         return _STEP * max(1.0, abs(self.total) * 1e-6)
-
-    def _single_changes(self, dag: Dag) -> Iterator[Dag]:
-        for child in range(self.size):
-            for parent in range(self.size):
-                if parent == child:
-                    continue
-                if dag[child] >> parent & 1:
-                    without = self._with(dag, child, dag[child] & ~(1 << parent))
-                    yield without
-                    if self._room(without, parent) and self.rules.allows(child, parent):
-                        yield self._with(without, parent, without[parent] | 1 << child)
-                elif self._room(dag, child) and self.rules.allows(parent, child):
-                    yield self._with(dag, child, dag[child] | 1 << parent)
-
-    def _room(self, dag: Dag, node: int) -> bool:
-        return dag[node].bit_count() < self.max_parents
-
-    @staticmethod
-    def _with(dag: Dag, node: int, parents: int) -> Dag:
-        return (*dag[:node], parents, *dag[node + 1 :])
