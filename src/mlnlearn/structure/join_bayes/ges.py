@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations, permutations
 
 import numpy as np
 
 from mlnlearn.errors import InputError
 from mlnlearn.run import check_time
-from mlnlearn.structure.join_bayes.changes import single_changes
+from mlnlearn.structure.join_bayes.changes import Change, single_changes
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
@@ -37,6 +38,8 @@ from mlnlearn.structure.join_bayes.graphs import (
 LocalScore = Callable[[int, tuple[int, ...]], float]
 """Score of a node (first) given its parents, in ascending order."""
 
+RESTARTS = 10
+"""How often a search starts again by default."""
 _STEP = 1e-7
 """What an improvement must exceed, relative to rounding in sums of logarithms."""
 _ROUNDING = 1e-10
@@ -49,8 +52,9 @@ def greedy_equivalence_search(
     constraints: EdgeConstraints | None = None,
     *,
     max_parents: int | None = None,
+    partners: int | None = None,
     patience: int = 5,
-    restarts: int = 10,
+    restarts: int = RESTARTS,
 ) -> Dag:
     """Return a DAG of high score, as one set of parents a node.
 
@@ -64,6 +68,9 @@ def greedy_equivalence_search(
         Edges that must be there, and edges that must not.
     max_parents
         No more parents than these, required ones aside.
+    partners
+        Edges are looked for between nodes of which one is among so many best partners of the other,
+        by the gain of a single edge; by default between all.
     patience
         Steps without a new best score after which the walk through worse DAGs ends.
     restarts
@@ -85,6 +92,8 @@ def greedy_equivalence_search(
     if problem:
         raise InputError(problem)
     search = _Search(size, score, rules, size if max_parents is None else max_parents)
+    if partners is not None:
+        search.rules = search.screened(tuple(start), partners)
     ends = []
     for turns_first in (False, True):
         search.become(tuple(start))
@@ -134,6 +143,27 @@ class _Search:
 
     def sum_of(self, dag: Dag) -> float:
         return sum(self.local(node, parents) for node, parents in enumerate(dag))
+
+    def screened(self, start: Dag, partners: int) -> EdgeConstraints:
+        """Forbid the edges between nodes that are not among each other's best partners."""
+        near: list[list[tuple[float, int]]] = [[] for _ in range(self.size)]
+        for x, y in combinations(range(self.size), 2):
+            gains = [
+                self.local(child, start[child] | 1 << parent) - self.local(child, start[child])
+                for parent, child in ((x, y), (y, x))
+                if self.rules.allows(parent, child) and not start[child] >> parent & 1
+            ]
+            if gains:
+                near[x].append((-max(gains), y))
+                near[y].append((-max(gains), x))
+        kept = {
+            frozenset((node, other))
+            for node, found in enumerate(near)
+            for _, other in sorted(found)[:partners]
+        }
+        pairs = permutations(range(self.size), 2)
+        far = {pair for pair in pairs if frozenset(pair) not in kept} - self.rules.required
+        return EdgeConstraints(self.rules.required, self.rules.forbidden | far)
 
     def become(self, dag: Dag) -> None:
         self.dag, self.total = dag, self.sum_of(dag)
@@ -267,10 +297,7 @@ class _Search:
         which is the same up to rounding, comes near the best.
         """
         changes = list(single_changes(dag, self.rules, self.max_parents))
-        gains = [
-            (sum(self.local(node, new) - self.local(node, dag[node]) for node, new in change), place)
-            for place, change in enumerate(changes)
-        ]
+        gains = [(self._gain(dag, change), place) for place, change in enumerate(changes)]
         gains.sort(key=lambda item: -item[0])
         best: tuple[float, Dag] = (-math.inf, ())
         lowest = -math.inf
@@ -283,6 +310,9 @@ class _Search:
                 best = max(best, (total, other))
                 lowest = max(lowest, gain - _ROUNDING * max(1.0, abs(total)))
         return best
+
+    def _gain(self, dag: Dag, change: Change) -> float:
+        return sum(self.local(node, new) - self.local(node, dag[node]) for node, new in change)
 
     @property
     def _step(self) -> float:

@@ -34,6 +34,18 @@ class EdgeConstraints:
         """Tell whether an edge may be there, in this direction."""
         return (parent, child) not in self.forbidden and (child, parent) not in self.required
 
+    def undecided(self, size: int) -> int:
+        """Return how many pairs of nodes may have an edge, and need none.
+
+        Examples
+        --------
+        >>> EdgeConstraints(frozenset({(0, 1)}), frozenset({(2, 0)})).undecided(3)
+        2
+        """
+        closed = {edge for edge in self.forbidden if edge[::-1] in self.forbidden}
+        closed |= self.required | {edge[::-1] for edge in self.required}
+        return (size * (size - 1) - len(closed)) // 2
+
     @cached_property
     def required_parents(self) -> dict[int, int]:
         """For each child with such edges, the set of parents that it must have."""
