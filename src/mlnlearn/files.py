@@ -27,6 +27,8 @@ FACTS_MARK = "// mlnlearn facts\n"
 """The first line of facts that we write."""
 PAGE_MARK = "<!doctype html>\n<!-- mlnlearn report -->\n"
 """The first lines of pages that we write."""
+MAPPING_MARK = "# mlnlearn mapping\n"
+"""The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
 _MODEL_MARK = b'"format": "mlnlearn '
@@ -39,6 +41,7 @@ _MARKS = tuple(
         '{\n "learner": "',  # results of an evaluation, of one learner and of several
         '[\n {\n  "learner": "',
         ANSWERS_MARK,
+        MAPPING_MARK,
     )
 )
 
