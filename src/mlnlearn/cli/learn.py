@@ -33,9 +33,7 @@ from mlnlearn.registry import BASES, LEARNERS, Entry
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.evaluate.measure import Cost
-    from mlnlearn.model.boosted.model import BoostedModel
-    from mlnlearn.model.mln import MLN
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel
+    from mlnlearn.structure.saved import AnyModel
 
 _SHOWN = 20
 _MEGABYTE = 1e6
@@ -261,8 +259,8 @@ def _fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> tuple[Any, C
     return fitted.model, cost
 
 
-def _rules(model: MLN | BoostedModel | JoinBayesModel) -> Weighted:
-    if isinstance(model, ml.BoostedModel):
+def _rules(model: AnyModel) -> Weighted:
+    if isinstance(model, ml.BoostedModel | ml.RelationalModel):
         return list(model.rules())
     network = model if isinstance(model, ml.MLN) else model.mln()
     return [(str(rule.formula), rule.weight) for rule in network.rules]
