@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.catalog import benchmark, benchmark_names, benchmark_path, benchmark_tables
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
+    from mlnlearn.data.graph import Graph, GraphSplit
     from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
     from mlnlearn.data.load.boostsrl import BoostSRLData, from_srlearn, read_boostsrl
     from mlnlearn.data.load.build import build_database
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.load.save import save_tables
     from mlnlearn.data.load.sql import from_sql
     from mlnlearn.data.load.tables import Keys
+    from mlnlearn.data.load.triples import from_triples, read_graph
     from mlnlearn.data.profile import profile
     from mlnlearn.data.write import write_db
     from mlnlearn.errors import (
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
+    from mlnlearn.model.paths.model import PathModel
     from mlnlearn.model.relational.model import RelationalModel
     from mlnlearn.montecarlo.settings import Sampling
     from mlnlearn.registry import LEARNERS, METHODS, READERS
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.motifs.learn import LSM
+    from mlnlearn.structure.paths.learner import Paths
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.structure.relational_boosting.learner import RelationalBoost
     from mlnlearn.structure.saved import load_model
@@ -110,6 +114,7 @@ _HOMES = {
         "Examples",
         "positives_and_negatives",
     ),
+    "mlnlearn.data.graph": ("Graph", "GraphSplit"),
     "mlnlearn.data.load.alchemy": (
         "parse_db",
         "read_databases",
@@ -139,6 +144,7 @@ _HOMES = {
     "mlnlearn.data.load.save": ("save_tables",),
     "mlnlearn.data.load.sql": ("from_sql",),
     "mlnlearn.data.load.tables": ("Keys",),
+    "mlnlearn.data.load.triples": ("from_triples", "read_graph"),
     "mlnlearn.data.profile": ("profile",),
     "mlnlearn.data.write": ("write_db",),
     "mlnlearn.errors": (
@@ -164,6 +170,7 @@ _HOMES = {
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.model.paths.model": ("PathModel",),
     "mlnlearn.model.relational.model": ("RelationalModel",),
     "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.registry": (
@@ -200,6 +207,7 @@ _HOMES = {
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.motifs.learn": ("LSM",),
+    "mlnlearn.structure.paths.learner": ("Paths",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.structure.relational_boosting.learner": ("RelationalBoost",),
     "mlnlearn.structure.saved": ("load_model",),
@@ -248,6 +256,8 @@ __all__ = [
     "DuckEngine",
     "Examples",
     "Fitted",
+    "Graph",
+    "GraphSplit",
     "InputError",
     "InputErrors",
     "JoinBayesModel",
@@ -260,6 +270,8 @@ __all__ = [
     "Network",
     "Notes",
     "OutOfTimeError",
+    "PathModel",
+    "Paths",
     "Progress",
     "RelationalBoost",
     "RelationalModel",
@@ -288,6 +300,7 @@ __all__ = [
     "from_parquet",
     "from_sql",
     "from_srlearn",
+    "from_triples",
     "groundings",
     "learn_conditional",
     "learn_em",
@@ -307,6 +320,7 @@ __all__ = [
     "read_boostsrl",
     "read_databases",
     "read_db",
+    "read_graph",
     "read_mln",
     "read_tables",
     "save_tables",

@@ -31,6 +31,8 @@ MAPPING_MARK = "# mlnlearn mapping\n"
 """The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
+PATH_RULES_MARK = "support\tbody_size\tconfidence\t"
+"""How the first line of tables of path rules begins."""
 _MODEL_MARK = b'"format": "mlnlearn '
 _MARKS = tuple(
     mark.encode()
@@ -42,6 +44,7 @@ _MARKS = tuple(
         '[\n {\n  "learner": "',
         ANSWERS_MARK,
         MAPPING_MARK,
+        PATH_RULES_MARK,
     )
 )
 

@@ -27,6 +27,13 @@ from mlnlearn.cli.outputs import ForceOption, check, model_files
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, background_of, load, load_tables, with_background
+from mlnlearn.cli.triples import (
+    OrderOption,
+    TriplesOption,
+    learn_triples,
+    path_learner,
+    read_split,
+)
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 
@@ -49,6 +56,8 @@ def learn(
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
+    triples: TriplesOption = None,
+    order: OrderOption = "",
     boostsrl: BoostSRLOption = None,
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
@@ -106,6 +115,14 @@ def learn(
         targets = background.targets
     chosen = configured(learner, entry, set_ or (), targets, seed, base)
     chosen = with_background(chosen, background, set_ or ())
+    if triples is not None:
+        if db or more or tables or boostsrl:
+            raise InputError("give the data with --triples alone")
+        check(list(model_files(out, beside=True)), force=force, data=[triples])
+        run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
+        graph = read_split(triples, order=order)
+        learn_triples(path_learner(learner, chosen), graph, run, out, json=json)
+        return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, *(text.partition("=")[2].strip() for text in set_ or ())]
     beside = entry.tables or entry.has("target") or entry.has("base")
@@ -260,6 +277,8 @@ def _fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> tuple[Any, C
 
 
 def _rules(model: AnyModel) -> Weighted:
+    if isinstance(model, ml.PathModel):
+        return [(str(rule), rule.weight_tail) for rule in model.rules()]
     if isinstance(model, ml.BoostedModel | ml.RelationalModel):
         return list(model.rules())
     network = model if isinstance(model, ml.MLN) else model.mln()
