@@ -80,6 +80,14 @@ def test_the_program_writes_and_shows_all_chunks(asked, tmp_path, monkeypatch, p
     assert text.startswith(ANSWERS_MARK)
     assert "14 atoms of likes" in shown
     assert "likes(Anna,Carl)" in shown
+    other = tmp_path / "answers.parquet"
+    assert program("infer", *map(str, given), "--out", str(other))[0] == 0
+    assert duckdb.sql(f"SELECT count(*) FROM '{other}'").fetchall() == [(14,)]
+
+
+def test_a_predicate_must_be_named(asked):
+    with pytest.raises(MlnError, match="no query predicate"):
+        next(query_in_chunks(*asked[:2], []))
 
 
 def test_the_best_answers_come_first(asked):

@@ -46,7 +46,7 @@ def fill(
     if filled is not None:
         save_tables(answered.tables, filled)
     if out is not None:
-        answers.to_csv(out)
+        ml.write_answers(out, [answers])
     if json:
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return

@@ -117,7 +117,11 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     ] = None,
     seed: SeedOption = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Write the answers as CSV.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Write the answers, as CSV, or Parquet if the name ends in .parquet.",
+            show_default=False,
+        ),
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,

@@ -86,6 +86,8 @@ def query_in_chunks(
     {'cancer(Anna)': 0.8176}
     """
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
+    if not names:
+        raise InputError("no query predicate given", hint="name one, such as smokes")
     in_chunks = method == "auto" and not whole
     if not isinstance(model, MLN) and (open or query_evidence):
         raise InputError("a boosted model takes neither open predicates nor query evidence")
