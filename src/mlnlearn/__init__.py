@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mlnlearn.data.catalog import benchmark, benchmark_names, benchmark_path, benchmark_tables
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
-    from mlnlearn.data.graph import Graph, GraphSplit
     from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
     from mlnlearn.data.load.boostsrl import BoostSRLData, from_srlearn, read_boostsrl
     from mlnlearn.data.load.build import build_database
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.load.save import save_tables
     from mlnlearn.data.load.sql import from_sql
     from mlnlearn.data.load.tables import Keys
-    from mlnlearn.data.load.triples import from_triples, read_graph
+    from mlnlearn.data.load.task_data import tables_data
     from mlnlearn.data.profile import profile
     from mlnlearn.data.write import write_db
     from mlnlearn.errors import (
@@ -49,8 +48,11 @@ if TYPE_CHECKING:
         MemoryLimitError,
         MlnError,
     )
+    from mlnlearn.evaluate.auto import Auto
     from mlnlearn.evaluate.chunks import query_in_chunks
     from mlnlearn.evaluate.cross_validate import cross_validate
+    from mlnlearn.evaluate.held_out import held_out_scores
+    from mlnlearn.evaluate.rows import predict_rows
     from mlnlearn.evaluate.significance import compare
     from mlnlearn.infer.explain import explain
     from mlnlearn.infer.network import Network
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
-    from mlnlearn.model.paths.model import PathModel
     from mlnlearn.model.relational.model import RelationalModel
     from mlnlearn.montecarlo.settings import Sampling
     from mlnlearn.registry import LEARNERS, METHODS, READERS
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.motifs.learn import LSM
-    from mlnlearn.structure.paths.learner import Paths
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.structure.relational_boosting.learner import RelationalBoost
     from mlnlearn.structure.saved import load_model
@@ -114,7 +114,6 @@ _HOMES = {
         "Examples",
         "positives_and_negatives",
     ),
-    "mlnlearn.data.graph": ("Graph", "GraphSplit"),
     "mlnlearn.data.load.alchemy": (
         "parse_db",
         "read_databases",
@@ -144,7 +143,7 @@ _HOMES = {
     "mlnlearn.data.load.save": ("save_tables",),
     "mlnlearn.data.load.sql": ("from_sql",),
     "mlnlearn.data.load.tables": ("Keys",),
-    "mlnlearn.data.load.triples": ("from_triples", "read_graph"),
+    "mlnlearn.data.load.task_data": ("tables_data",),
     "mlnlearn.data.profile": ("profile",),
     "mlnlearn.data.write": ("write_db",),
     "mlnlearn.errors": (
@@ -156,7 +155,10 @@ _HOMES = {
         "MlnError",
     ),
     "mlnlearn.evaluate.chunks": ("query_in_chunks",),
+    "mlnlearn.evaluate.auto": ("Auto",),
     "mlnlearn.evaluate.cross_validate": ("cross_validate",),
+    "mlnlearn.evaluate.held_out": ("held_out_scores",),
+    "mlnlearn.evaluate.rows": ("predict_rows",),
     "mlnlearn.evaluate.significance": ("compare",),
     "mlnlearn.infer.explain": ("explain",),
     "mlnlearn.infer.network": ("Network",),
@@ -170,7 +172,6 @@ _HOMES = {
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
-    "mlnlearn.model.paths.model": ("PathModel",),
     "mlnlearn.model.relational.model": ("RelationalModel",),
     "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.registry": (
@@ -207,7 +208,6 @@ _HOMES = {
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.motifs.learn": ("LSM",),
-    "mlnlearn.structure.paths.learner": ("Paths",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.structure.relational_boosting.learner": ("RelationalBoost",),
     "mlnlearn.structure.saved": ("load_model",),
@@ -243,6 +243,7 @@ __all__ = [
     "READERS",
     "Above",
     "AtLeast",
+    "Auto",
     "Between",
     "BoostSRLData",
     "BoostedMLN",
@@ -256,8 +257,6 @@ __all__ = [
     "DuckEngine",
     "Examples",
     "Fitted",
-    "Graph",
-    "GraphSplit",
     "InputError",
     "InputErrors",
     "JoinBayesModel",
@@ -270,8 +269,6 @@ __all__ = [
     "Network",
     "Notes",
     "OutOfTimeError",
-    "PathModel",
-    "Paths",
     "Progress",
     "RelationalBoost",
     "RelationalModel",
@@ -300,8 +297,8 @@ __all__ = [
     "from_parquet",
     "from_sql",
     "from_srlearn",
-    "from_triples",
     "groundings",
+    "held_out_scores",
     "learn_conditional",
     "learn_em",
     "learn_likelihood",
@@ -314,17 +311,18 @@ __all__ = [
     "parse_formula",
     "parse_mln",
     "positives_and_negatives",
+    "predict_rows",
     "profile",
     "query",
     "query_in_chunks",
     "read_boostsrl",
     "read_databases",
     "read_db",
-    "read_graph",
     "read_mln",
     "read_tables",
     "save_tables",
     "synthetic",
+    "tables_data",
     "triples_from_csv",
     "true_groundings",
     "with_constants_of",

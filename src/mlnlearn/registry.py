@@ -133,6 +133,11 @@ LEARNERS = Registry(
     "mlnlearn.learners",
     "learner",
     Entry(
+        "auto",
+        "mlnlearn.evaluate.auto:Auto",
+        "the best of several learners, by how well they predict held-out training data",
+    ),
+    Entry(
         "boost",
         "mlnlearn.structure.relational_boosting.learner:RelationalBoost",
         "boosted trees over features along links, for a column or a relation",
@@ -203,11 +208,6 @@ LEARNERS = Registry(
         "learn-and-join with decision trees, from tables",
     ),
     Entry("mbn", "mlnlearn.structure.join_bayes.learners:MBN", "moralised Bayes net, from tables"),
-    Entry(
-        "paths",
-        "mlnlearn.structure.paths.learner:Paths",
-        "rules along the paths of a knowledge graph, to rank answers by",
-    ),
 )
 """Learners: classes of settings with a method ``fit``."""
 

@@ -300,7 +300,10 @@ def test_all_bad_settings_are_named_at_once(folder, program):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--learner mln-xx --db few1.db --out m", "no learner 'mln-xx'\n  hint: there are: boost"),
+        (
+            "--learner mln-xx --db few1.db --out m",
+            "no learner 'mln-xx'\n  hint: there are: auto, boost",
+        ),
         ("--learner mln-bt --db few1.db --out m", "--target: mln-bt needs the predicates"),
         ("--learner gslp --db few1.db --target student --out m", "learns rules for all predicates"),
         ("--learner gslp --db few1.db", "--out: name a file"),

@@ -23,14 +23,15 @@ from mlnlearn.cli.options import (
     OpenOption,
     SeedOption,
     TablesOption,
+    TaskOption,
     finite,
     names,
     read_model,
 )
 from mlnlearn.cli.options import one_database as only
 from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.rows import answer_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
-from mlnlearn.cli.triples import OrderOption, TriplesOption, answer_triples
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 _SHOWN = 20
 
 
-def infer(  # noqa: PLR0915 - one branch for each kind of data
+def infer(
     model: ModelOption,
     db: Annotated[
         list[Path] | None,
@@ -57,21 +58,8 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     ] = "",
     more: MoreArgument = None,
     tables: TablesOption = None,
-    triples: TriplesOption = None,
-    order: OrderOption = "",
-    relation: Annotated[
-        str, typer.Option(help="With --triples: the relation to ask for.", show_default=False)
-    ] = "",
-    head: Annotated[
-        str | None,
-        typer.Option(help="With --triples: the head whose tails to give.", show_default=False),
-    ] = None,
-    tail: Annotated[
-        str | None,
-        typer.Option(help="With --triples: the tail whose heads to give.", show_default=False),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="With --triples: how many answers.", min=1)] = 10,
     boostsrl: BoostSRLOption = None,
+    task: TaskOption = None,
     filled: Annotated[
         Path | None,
         typer.Option(
@@ -133,19 +121,14 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
     """
     paths = (db or []) + (more or [])
-    if triples is not None:
-        if paths or tables or boostsrl:
-            raise InputError("give the data with --triples alone")
-        question = (relation, head, tail)
-        answer_triples(model, triples, order, question, k, out=out, force=force, json=json)
-        return
     check([out], force=force, data=paths, tables=tables, model=model, others=[schema, filled])
     if tables is not None:
         if paths or method != "auto" or open_predicates or closed or query_evidence:
             raise InputError("--tables goes with none of --db, --method, --open, --closed")
-        asked = names(query, "--query")
-        fill(model, tables, asked, schema=schema, out=out, filled=filled, json=json)
+        _of_tables(model, tables, task, query, schema=schema, out=out, filled=filled, json=json)
         return
+    if task is not None:
+        raise InputError("--task goes with --tables")
     if filled is not None:
         raise InputError("--filled goes with --tables")
     found = read_model(model)
@@ -256,3 +239,27 @@ class _Summary:
             screen.print(f"… and {self.atoms - _SHOWN:,} more; --out or --json gives all")
         parts = ", ".join(f"{count:,} by {name}" for name, count in self.methods.most_common())
         screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
+
+
+def _of_tables(
+    model: Path,
+    tables: str,
+    task: Path | None,
+    query: str,
+    *,
+    schema: Path | None,
+    out: Path | None,
+    filled: Path | None,
+    json: bool,
+) -> None:
+    """Answer for tables: the rows of a task, the empty cells of one column, or of all."""
+    asked = names(query, "--query")
+    found = ml.load_model(model)
+    if isinstance(found, ml.RelationalModel):
+        if filled is not None or asked:
+            raise InputError("a model of one column goes with neither --filled nor --query")
+        answer_rows(found, tables, task, schema=schema, out=out, json=json)
+        return
+    if task is not None:
+        raise InputError("--task: the model is not one that learn --task made")
+    fill(model, tables, asked, schema=schema, out=out, filled=filled, json=json)

@@ -18,6 +18,7 @@ from mlnlearn.cli.options import (
     NoDatabasesOption,
     SetOption,
     TablesOption,
+    TaskOption,
     TimeColumnOption,
     UntilOption,
     cut_off,
@@ -25,22 +26,18 @@ from mlnlearn.cli.options import (
 )
 from mlnlearn.cli.outputs import ForceOption, check, model_files
 from mlnlearn.cli.progress import Reporter
+from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, background_of, load, load_tables, with_background
-from mlnlearn.cli.triples import (
-    OrderOption,
-    TriplesOption,
-    learn_triples,
-    path_learner,
-    read_split,
-)
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.cutoff import CutOff
-    from mlnlearn.evaluate.measure import Cost
-    from mlnlearn.structure.saved import AnyModel
+    from mlnlearn.data.load.task_data import Within
+    from mlnlearn.model.boosted.model import BoostedModel
+    from mlnlearn.model.mln import MLN
+    from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 _SHOWN = 20
 _MEGABYTE = 1e6
@@ -49,21 +46,46 @@ Weighted = list[tuple[str, float | None]]
 
 
 def learn(
-    learner: Annotated[
-        str, typer.Option(help=f"Which learner: {LEARNER_NAMES}.", show_default=False)
-    ],
+    learner: Annotated[str, typer.Option(help=f"Which learner: {LEARNER_NAMES}.")] = "auto",
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
-    triples: TriplesOption = None,
-    order: OrderOption = "",
     boostsrl: BoostSRLOption = None,
+    task: TaskOption = None,
+    predict: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE.COLUMN",
+            help="Make the examples from --tables: what this column will hold (with --for and "
+            "--within).",
+            show_default=False,
+        ),
+    ] = "",
+    for_: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="TABLE",
+            help="The entities that --predict is about.",
+            show_default=False,
+        ),
+    ] = "",
+    within: Annotated[
+        str,
+        typer.Option(
+            metavar="SPAN", help="How far ahead: 12h, 30d, 8w, 6m, 1y.", show_default=False
+        ),
+    ] = "",
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
     target: Annotated[
-        str, typer.Option(help="Predicates to learn rules for, with commas.", show_default=False)
+        str,
+        typer.Option(
+            help="What to learn rules for: predicates, with commas; of tables, TABLE.COLUMN.",
+            show_default=False,
+        ),
     ] = "",
     base: Annotated[
         str | None,
@@ -113,26 +135,29 @@ def learn(
     targets = names(target, "--target")
     if background is not None and not targets and (entry.has("target") or entry.has("base")):
         targets = background.targets
-    chosen = configured(learner, entry, set_ or (), targets, seed, base)
-    chosen = with_background(chosen, background, set_ or ())
-    if triples is not None:
-        if db or more or tables or boostsrl:
-            raise InputError("give the data with --triples alone")
-        check(list(model_files(out, beside=True)), force=force, data=[triples])
-        run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
-        graph = read_split(triples, order=order)
-        learn_triples(path_learner(learner, chosen), graph, run, out, json=json)
-        return
+    made = _within(predict, for_, within, task)
+    if task is None and made is None:  # settings are checked before data are read
+        chosen = configured(learner, entry, set_ or (), targets, seed, base)
+        chosen = with_background(chosen, background, set_ or ())
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
-    given = [schema, mapping, *(text.partition("=")[2].strip() for text in set_ or ())]
+    given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
     beside = entry.tables or entry.has("target") or entry.has("base")
-    files = list(model_files(out, beside))
+    rows = learner in ("auto", "boost")
+    files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
     check(files, force=force, data=paths, tables=tables, others=given)
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
-    sources = _sources(learner, entry, paths, tables, schema, mapping, cut)
+    sources = _sources(paths, tables, schema, mapping, cut, task, made)
+    if sources.task is not None:
+        chosen = configured(learner, entry, set_ or (), (sources.task.target,), seed, base)
     run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
-    model, cost = _fit(learner, chosen, sources, run)
+    if rows:
+        learn_rows(learner, chosen, sources, run, out, json=json)
+        return
+    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
+
+    with measured() as cost:
+        model = fit(learner, chosen, sources, run).model
     model.save(out)
     rules = _rules(model)
     if json:
@@ -227,18 +252,19 @@ def _made(
 
 
 def _sources(
-    name: str,
-    entry: Entry,
     paths: list[Path],
     tables: str | None,
     schema: Path | None,
     mapping: Path | None,
     cut: CutOff | None,
+    task: Path | None,
+    within: Within | None,
 ) -> Sources:
     """Read the data: databases, or tables for learners that know what to do with them."""
     if tables is None:
-        if cut is not None:
-            raise InputError("--until: give the data with --tables")
+        for option, given in (("--until", cut), ("--task", task), ("--predict", within)):
+            if given is not None:
+                raise InputError(f"{option}: give the data with --tables")
         if not paths:
             raise InputError("--db: name one or more databases", hint="or tables, with --tables")
         found = load(paths, schema, mapping)
@@ -246,7 +272,17 @@ def _sources(
         return found
     if paths:
         raise InputError("give the data with --db or with --tables, not both")
-    return load_tables(tables, schema, mapping, cut)
+    return load_tables(tables, schema, mapping, cut, task, within=within)
+
+
+def _within(predict: str, entity: str, span: str, task: Path | None) -> Within | None:
+    from mlnlearn.data.load.task_data import Within  # noqa: PLC0415 - loads NumPy
+
+    if not (predict or entity or span):
+        return None
+    if task is not None or not (predict and entity and span):
+        raise InputError("--predict, --for and --within go together, and not with --task")
+    return Within(predict, entity, span)
 
 
 def _check_target_schemas(found: Sources) -> None:
@@ -256,14 +292,12 @@ def _check_target_schemas(found: Sources) -> None:
             raise InputError(f"{file} does not declare the same predicates as {found.files[0]}")
 
 
-def _fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> tuple[Any, Cost]:
+def fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> ml.Fitted[Any, Any]:
     """Run the learner, showing how far it is."""
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-
     mapping = sources.mappings[0] if sources.mappings else None
     data = ml.Data(tuple(sources.databases), mapping)
     try:
-        with Reporter(name) as report, measured() as cost:
+        with Reporter(name) as report:
             fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
     except KeyboardInterrupt:
         if run.checkpoint is not None and Path(run.checkpoint).exists():
@@ -273,13 +307,11 @@ def _fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> tuple[Any, C
         raise
     if fitted.notes.stopped:
         complain("note", f"{fitted.notes.stopped}; the model is the best so far")
-    return fitted.model, cost
+    return fitted
 
 
-def _rules(model: AnyModel) -> Weighted:
-    if isinstance(model, ml.PathModel):
-        return [(str(rule), rule.weight_tail) for rule in model.rules()]
-    if isinstance(model, ml.BoostedModel | ml.RelationalModel):
+def _rules(model: MLN | BoostedModel | JoinBayesModel) -> Weighted:
+    if isinstance(model, ml.BoostedModel):
         return list(model.rules())
     network = model if isinstance(model, ml.MLN) else model.mln()
     return [(str(rule.formula), rule.weight) for rule in network.rules]

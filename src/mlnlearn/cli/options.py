@@ -74,6 +74,16 @@ TimeColumnOption = Annotated[
         show_default=False,
     ),
 ]
+TaskOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--task",
+        metavar="FILE.csv",
+        help="Examples to --tables: a key of a table, as of when, and the label to predict; only "
+        "rows before an example's time count for it.",
+        show_default=False,
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**63 - 1)
 ]
@@ -147,8 +157,6 @@ def one_database(paths: list[Path]) -> Path:
 def read_model(path: Path) -> MLN | BoostedModel | RelationalModel:
     """Read a model that other commands can ask: of a Bayes net, its rules."""
     found = ml.load_model(path)
-    if isinstance(found, ml.PathModel):
-        raise InputError("rules of a knowledge graph are asked with --triples", Location(str(path)))
     return found.mln() if isinstance(found, ml.JoinBayesModel) else found
 
 

@@ -18,8 +18,11 @@ if TYPE_CHECKING:  # loading the readers can wait until a command runs
     from mlnlearn.data.load.boostsrl import BoostSRLData
     from mlnlearn.data.load.build import Loaded
     from mlnlearn.data.load.cutoff import CutOff
+    from mlnlearn.data.load.edits import MappingLike
     from mlnlearn.data.load.mapping import Mapping
     from mlnlearn.data.load.tables import Table
+    from mlnlearn.data.load.task import Task
+    from mlnlearn.data.load.task_data import Within
 
 _SCHEMA = "schema.mln"
 _TABLES = (".csv", ".parquet")
@@ -39,12 +42,15 @@ class Sources:
         How tables were read, for each source of tables.
     backgrounds
         What folders of BoostSRL say beside their facts.
+    task
+        The examples that were added to the tables, if any.
     """
 
     files: list[str] = field(default_factory=list)
     databases: list[Database] = field(default_factory=list)
     mappings: list[Mapping] = field(default_factory=list)
     backgrounds: list[BoostSRLData] = field(default_factory=list)
+    task: Task | None = None
 
 
 def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None) -> Sources:
@@ -70,18 +76,32 @@ def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None
 def load_tables(
     tables: str,
     schema: Path | None,
-    mapping: Path | None = None,
+    mapping: MappingLike | None = None,
     cut_off: CutOff | None = None,
+    task: Path | None = None,
+    label: str = "",
+    within: Within | None = None,
 ) -> Sources:
     """Read one source of tables: a folder, an SQLite or DuckDB file, or an SQL address.
 
     A `schema.sql` in the folder declares the keys; the files may be in a folder `tables` beside it.
+    A `task` is a file of examples; `label` is the column with what is to be predicted of them;
+    `within` says in words which examples to make.
     """
-    from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.load.task_data import tables_data  # noqa: PLC0415 - loads NumPy
 
-    label = shown(tables)
-    loaded = build_database(read_source(tables, schema), mapping, label, cut_off)
-    return Sources([label], [loaded.database], [loaded.mapping])
+    name = shown(tables)
+    found = tables_data(
+        read_source(tables, schema),
+        mapping=mapping,
+        task=task,
+        label=label,
+        within=within,
+        cut_off=cut_off,
+        name=name,
+    )
+    assert found.data.mapping is not None
+    return Sources([name], list(found.data.databases), [found.data.mapping], task=found.task)
 
 
 def shown(tables: str) -> str:

@@ -22,6 +22,7 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.data.sampling import keys_of, number_of_keys, unpack
 from mlnlearn.errors import InputError
 
@@ -101,6 +102,8 @@ def examples_of(
 ) -> Examples:
     """Return the examples of a target: all rows of a column's row set, or all possible rows.
 
+    Only those of a task have times: of each is asked as of its own.
+
     Parameters
     ----------
     view
@@ -130,8 +133,10 @@ def examples_of(
     if place.column is None:
         return _possible_rows(view, row_set, max_examples, seed)
     label, classes = _labels(view, row_set, place.column)
-    ones = np.ones(row_set.rows)
-    return Examples(row_set.without(place.column), label, classes, ones, place)
+    base = row_set.without(place.column)
+    if row_set.name != TASK:  # what a column holds is asked now, whenever its row is from
+        base = replace(base, times=None)
+    return Examples(base, label, classes, np.ones(row_set.rows), place)
 
 
 def _labels(view: Relational, row_set: RowSet, column: str) -> tuple[Floats, Sequence[str]]:

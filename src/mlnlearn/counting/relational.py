@@ -90,7 +90,7 @@ class RowSet:
         return replace(self, columns={n: c for n, c in self.columns.items() if n != column})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Place:
     """Where a predicate stands: a row set, and one of its columns or (None) its rows."""
 
@@ -169,7 +169,9 @@ class _Reader:
         self.databases = databases
         self.schema = databases[0].schema
         self.mapping = mapping
-        self.types = {entry.type: entry.name for entry in mapping if entry.type}
+        self.types = {
+            entry.type: entry.name for entry in mapping if entry.type in self.schema.types
+        }
         self.offsets = {
             kind: np.cumsum([0] + [database.size(kind) for database in databases])
             for kind in self.schema.types
@@ -179,8 +181,8 @@ class _Reader:
     def view(self) -> Relational:
         found: dict[str, RowSet] = {}
         for entry in self.mapping:
-            if entry.kind == "skip":
-                continue
+            if entry.kind == "skip" or (entry.type and entry.type not in self.schema.types):
+                continue  # of a table of which nothing is read, there are not even names
             found[entry.name] = self._entities(entry) if entry.type else self._relation(entry)
         timed = {name: self._times(row_set) for name, row_set in found.items()}
         return Relational(_with_times(timed, found), self.types, self.places)

@@ -22,6 +22,10 @@ from mlnlearn.report.sections import (
 from mlnlearn.report.views import NetworkView, View, view_of
 
 _MOST_NAMED = 3
+_TRAINING = (
+    "Scores are those of the databases shown here; for databases that the model was learned from "
+    "they are training scores."
+)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
@@ -101,7 +105,7 @@ def report(
         ("atoms", "Atoms", atoms_section(view, given, predictions)),
     ]
     figures = [*_sizes(view, given), *headline(predictions)]
-    return _page(heading, view.kind, figures, sections)
+    return whole_page(heading, view.kind, figures, sections)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -119,12 +123,14 @@ def _sizes(view: View, databases: Sequence[Database]) -> list[tuple[str, str]]:
     return [*rules, ("databases", f"{len(databases):,}"), ("true atoms", f"{facts:,}")]
 
 
-def _page(
+def whole_page(
     heading: str,
     kind: str,
     figures: Sequence[tuple[str, str]],
     sections: Sequence[tuple[str, str, Markup]],
+    note: str = _TRAINING,
 ) -> str:
+    """Return a page: its heading, the kind of the model, tiles of figures, and sections."""
     links = [tag("li", tag("a", label, href=f"#{name}")) for name, label, _ in sections]
     tiles = [tag("div", tag("dt", label), tag("dd", value)) for label, value in figures]
     top = tag(
@@ -132,12 +138,7 @@ def _page(
         tag("p", kind, class_="kind"),
         tag("h1", heading),
         tag("dl", *tiles, class_="tiles"),
-        tag(
-            "p",
-            "Scores are those of the databases shown here; for databases that the model was "
-            "learned from they are training scores.",
-            class_="note",
-        ),
+        tag("p", note, class_="note"),
     )
     body = tag(
         "body",

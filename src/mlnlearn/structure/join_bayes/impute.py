@@ -28,7 +28,7 @@ from mlnlearn.structure.join_bayes.rules import Family, FamilyRules, table_rules
 
 Floats = NDArray[np.float64]
 Parents = Mapping[Node, tuple[Node, ...]]
-Search = Callable[[FamilyCounter, str], Iterator[Parents]]
+Search = Callable[[FamilyCounter, str], Parents]
 Values = dict[str, Codes]
 
 COMPLETIONS = 3
@@ -61,28 +61,22 @@ class Imputation:
     links: bool
     sample_size: float
 
-    def structures(self, search: Search) -> Iterator[tuple[Parents, list[Values]]]:
-        """Yield each node's parents, and the values of incomplete attributes by completion.
+    def structure(self, search: Search) -> tuple[Parents, list[Values]]:
+        """Return each node's parents, and the values of incomplete attributes by completion.
 
-        `search` yields the parents for counts, better and better ones. With data that are complete
-        it is asked once; else its first results come without completions, and from then on only
-        what a whole search found. The last are the best.
+        `search` returns the parents for counts; with data that are complete it is asked once.
         """
         if not self.data.unknown:
-            yield from ((parents, []) for parents in search(FamilyCounter(self.data), ""))
-            return
+            return search(FamilyCounter(self.data), ""), []
         rng = np.random.default_rng(0)
         drawn = [self._independent(rng) for _ in range(COMPLETIONS)]
         before: list[Parents] = []
-        for number in range(SEARCHES):
-            for parents in search(self._counter(drawn), f"completed {number}: "):
-                if not number:
-                    yield parents, []
+        while True:
+            parents = search(self._counter(drawn), f"completed {len(before)}: ")
             for _ in range(STEPS):
                 drawn = self._redrawn(drawn, parents, rng)
-            yield parents, drawn
-            if parents in before:
-                return
+            if parents in before or len(before) == SEARCHES - 1:
+                return parents, drawn
             before.append(parents)
 
     def _counter(self, drawn: Sequence[Values]) -> FamilyCounter:

@@ -1,0 +1,158 @@
+"""Rows of tables on the command line: learning what to say of them, and saying it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mlnlearn as ml
+from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.sources import Sources, load_tables
+from mlnlearn.files import write_files
+
+if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from rich.console import Console
+
+    from mlnlearn.data.load.task import Task
+    from mlnlearn.evaluate.held_out import HeldOut
+    from mlnlearn.evaluate.rows import RowAnswers
+    from mlnlearn.model.shown import ShownRule
+
+_SHOWN = 20
+_MEGABYTE = 1e6
+
+
+def learn_rows(
+    name: str, learner: Any, sources: Sources, run: ml.Run, out: Path, *, json: bool
+) -> None:
+    """Learn what to say of rows, and show rules beside scores on rows that were kept aside."""
+    from mlnlearn.cli.learn import fit  # noqa: PLC0415 - that module imports this one
+    from mlnlearn.evaluate.held_out import held_out_scores  # noqa: PLC0415 - loads the models
+    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415
+    from mlnlearn.report.rows import rows_report  # noqa: PLC0415
+
+    mapping = sources.mappings[0] if sources.mappings else None
+    data = ml.Data(tuple(sources.databases), mapping)
+    limit = run.max_seconds
+    share = None if limit is None else limit / 2
+    with measured() as cost:
+        held_out = held_out_scores(learner, data, ml.Run(max_seconds=share))
+        fitted = fit(name, learner, sources, replace(run, max_seconds=share))
+    model, notes = fitted.model, fitted.notes
+    model.save(out)
+    rules = _shown(model)
+    chosen = getattr(notes, "chosen", name)
+    page = out.with_suffix(".html")
+    curve = getattr(getattr(notes, "own", notes), "curve", ())
+    write_files({page: rows_report(learner.target, rules, held_out, curve)})
+    if json:
+        print_json(
+            {
+                "learner": chosen,
+                "rules": [rule.to_dict() for rule in rules],
+                "held_out": {} if held_out is None else held_out.scores,
+                "baseline": {} if held_out is None else held_out.baseline,
+                "cpu_seconds": cost.cpu_seconds,
+                "peak_mb": cost.peak_bytes / _MEGABYTE,
+            }
+        )
+        return
+    screen = console()
+    _print_rules(screen, rules)
+    _print_scores(screen, held_out)
+    screen.print(
+        f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
+        f"written to {out}, and to look at: {page}"
+    )
+
+
+def _shown(model: Any) -> list[ShownRule]:
+    """Return the rules to be shown: of a model of predicates, as they are written."""
+    from mlnlearn.model.shown import ShownRule  # noqa: PLC0415 - with the model
+
+    nan = float("nan")
+    return [
+        rule if isinstance(rule, ShownRule) else ShownRule(rule[0], rule[0], nan, nan, 0, rule[1])
+        for rule in list(model.rules())[:_SHOWN]
+    ]
+
+
+def _print_rules(screen: Console, rules: Sequence[ShownRule]) -> None:
+    screen.print(heading(f"{len(rules):,} rules"))
+    for number, rule in enumerate(rules, start=1):
+        screen.print(f"{number:3d}. {rule.sentence}", markup=False, highlight=False)
+
+
+def _print_scores(screen: Console, held_out: HeldOut | None) -> None:
+    from mlnlearn.report.rows import NAMES  # noqa: PLC0415 - loads the evaluation
+
+    if held_out is None:
+        complain("note", "there are too few rows to keep some aside, so nothing was scored")
+        return
+    screen.print()
+    screen.print(heading(f"on {held_out.rows:,} rows kept aside ({held_out.how})"))
+    rows = [
+        (NAMES[metric], f"{score:.3f}", f"{held_out.baseline[metric]:.3f}")
+        for metric, score in held_out.scores.items()
+    ]
+    print_table(screen, ("score", "model", "base rate"), rows)
+
+
+def answer_rows(
+    model: ml.RelationalModel,
+    tables: str,
+    task: Path | None,
+    *,
+    schema: Path | None,
+    out: Path | None,
+    json: bool,
+) -> None:
+    """Predict the labels of a task, or the empty cells of the column that a model is of."""
+    from mlnlearn.evaluate.rows import predict_rows  # noqa: PLC0415 - loads the models
+
+    started = time.process_time()
+    found = load_tables(tables, schema, model.mapping, task=task, label=model.column or "")
+    data = ml.Data(tuple(found.databases), found.mappings[0])
+    answers = predict_rows(model, data, only_empty=task is None)
+    seconds = time.process_time() - started
+    if out is not None:
+        write_files({out: _csv(answers, found.task)})
+    if json:
+        print_json({"rows": list(answers.records()), "cpu_seconds": seconds})
+        return
+    screen = console()
+    screen.print(heading(f"{len(answers):,} rows: {model.target}"))
+    records = [tuple(r.values()) for _, r in zip(range(_SHOWN), answers.records(), strict=False)]
+    if records:
+        print_table(screen, ("row", *answers.columns()), records, words=(0,))
+    if len(answers) > _SHOWN:
+        screen.print(f"… and {len(answers) - _SHOWN:,} more; --out or --json gives all")
+    screen.print(f"\n{seconds:.2f} CPU seconds" + (f"; written to {out}" if out else ""))
+
+
+def _csv(answers: RowAnswers, task: Task | None) -> str:
+    """Return the rows of a task, or the names of rows, with the answers beside them."""
+    columns: dict[str, Sequence[str]] = {"row": list(answers.names)}
+    if task is not None:
+        columns = _cells(task)
+    columns = {**columns, **answers.columns()}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _cells(task: Task) -> dict[str, Sequence[str]]:
+    from mlnlearn.data.load.task import ROW  # noqa: PLC0415 - loads NumPy
+
+    return {
+        name: [column.names[code] if code >= 0 else "" for code in column.codes.tolist()]
+        for name, column in task.table.columns.items()
+        if name != ROW
+    }

@@ -1,0 +1,73 @@
+"""Tables together with what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.cutoff import CutOff
+from mlnlearn.data.load.data import Data, as_data
+from mlnlearn.data.load.edits import MappingLike, read_edits
+from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.task import Task, read_task, without_tasks
+from mlnlearn.data.load.within import task_within
+
+
+@dataclass(frozen=True)
+class Within:
+    """What is asked in words: a column, of an entity's rows, within a span of time."""
+
+    column: str
+    entity: str
+    span: str
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Data made from tables, with the task that was added to them, if any."""
+
+    data: Data
+    task: Task | None
+
+
+def tables_data(
+    tables: Sequence[Table],
+    *,
+    mapping: MappingLike | None = None,
+    task: str | Path | None = None,
+    label: str = "",
+    within: Within | None = None,
+    cut_off: CutOff | None = None,
+    name: str = "",
+) -> TaskData:
+    """Make data of tables, and of the task that is asked of them.
+
+    Parameters
+    ----------
+    tables
+        As they were read; those that are tasks themselves are left out.
+    mapping
+        Changes to how columns are read.
+    task
+        A file with the examples, see `read_task`.
+    label
+        The column of that file with what is to be predicted, where that is known.
+    within
+        Examples to be made from the tables themselves, in place of a file.
+    cut_off
+        Up to when rows are used.
+    name
+        Of the data, for messages.
+    """
+    found = without_tasks(tables)
+    read = None if task is None else read_task(task, found, label=label)
+    if within is not None:
+        read = task_within(found, within.column, within.entity, within.span)
+    if read is not None:
+        found = [*found, read.table]
+    edits = dict(read_edits(mapping, found))
+    if read is not None and read.table.name not in edits:
+        edits[read.table.name] = read.edits()
+    return TaskData(as_data(build_database(found, edits, name, cut_off)), read)

@@ -1,0 +1,287 @@
+"""Scores on rows that a learner did not see: a share of the examples is kept aside.
+
+Where rows have times, the latest are kept aside; of several databases, whole ones; else rows are
+drawn at random, alike from every class. Beside each score stands that of a *baseline* which knows
+how often each class occurs, or the median of the numbers, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.examples import Examples, examples_of, find_place
+from mlnlearn.counting.relational import Number, Relational, relational
+from mlnlearn.data.database import Database, are_among
+from mlnlearn.data.load.data import Data
+from mlnlearn.data.load.declared import declared_mapping
+from mlnlearn.evaluate.ask import MARGINALS, atom_probabilities
+from mlnlearn.evaluate.probability import cll
+from mlnlearn.evaluate.ranking import Floats, auc_pr, auc_roc
+from mlnlearn.evaluate.rows import row_answers
+from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.run import Run
+
+Mask = NDArray[np.bool_]
+
+_LEAST = 1e-6
+_MOST_EXAMPLES = 200_000
+FEWEST = 20
+"""With fewer examples of known label than this, none are kept aside."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which examples are kept aside.
+
+    Attributes
+    ----------
+    test
+        Those kept aside.
+    how
+        How they were chosen, in words.
+    """
+
+    test: Mask
+    how: str
+
+    def training(self, examples: Examples) -> Examples:
+        """Return the examples with the labels of those kept aside hidden."""
+        return replace(examples, label=np.where(self.test, np.nan, examples.label))
+
+
+def split_examples(examples: Examples, *, share: float = 0.2, seed: int = 0) -> Split | None:
+    """Choose examples to be kept aside; None where there are too few of them.
+
+    Parameters
+    ----------
+    examples
+        Rows with labels.
+    share
+        The share that is kept aside.
+    seed
+        Of the draw.
+    """
+    known = np.flatnonzero(examples.known)
+    if len(known) < FEWEST:
+        return None
+    test = np.zeros(len(examples.label), np.bool_)
+    parts = np.unique(examples.base.part[known])
+    times = examples.base.times
+    if len(parts) > 1:
+        number = max(1, round(share * len(parts)))
+        chosen = parts[-number:]
+        test[known[np.isin(examples.base.part[known], chosen)]] = True
+        how = f"{number} of {len(parts)} databases"
+    elif times is not None and len(np.unique(times[known])) > 1:
+        limit = np.nanquantile(times[known], 1 - share, method="higher")
+        test[known[times[known] >= limit]] = True
+        how = f"the latest {test.sum() / len(known):.0%} of the rows"
+    else:
+        rng = np.random.default_rng(seed)
+        groups = examples.label[known] if examples.classes else np.zeros(len(known))
+        for value in np.unique(groups):
+            rows = known[groups == value]
+            test[rng.choice(rows, round(share * len(rows)), replace=False)] = True
+        how = f"{share:.0%} of the rows, drawn at random"
+    both = 0 < test.sum() < len(known)
+    return Split(test, how) if both else None
+
+
+def row_scores(
+    probabilities: Floats, label: Floats, classes: int, weights: Floats | None = None
+) -> dict[str, float]:
+    """Return the scores of predictions: one row an example, one column a class (or the number).
+
+    Examples
+    --------
+    >>> sure = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> {name: round(s, 3) for name, s in row_scores(sure, np.array([0.0, 1.0]), 2).items()}
+    {'auc_roc': 1.0, 'auc_pr': 1.0, 'accuracy': 1.0, 'cll': -0.164}
+    """
+    if not classes:
+        errors = np.abs(probabilities[:, 0] - label)
+        return {"mae": float(np.average(errors, weights=weights))}
+    true = label.astype(np.int64)
+    ones = np.ones(len(label)) if weights is None else weights
+    right = np.argmax(probabilities, axis=1) == true
+    accuracy = float(np.average(right, weights=ones))
+    if classes == 2:
+        chance = np.clip(probabilities[:, 1], _LEAST, 1 - _LEAST)
+        ranked = {"auc_roc": auc_roc(true, chance, ones), "auc_pr": auc_pr(true, chance, ones)}
+        return {**ranked, "accuracy": accuracy, "cll": cll(true, chance, ones)}
+    chosen = np.clip(probabilities[np.arange(len(true)), true], _LEAST, 1.0)
+    return {"accuracy": accuracy, "cll": float(np.average(np.log(chosen), weights=ones))}
+
+
+def baseline(examples: Examples, split: Split) -> Floats:
+    """Return the predictions of the shares of classes, or the median, for those kept aside."""
+    seen = examples.known & ~split.test
+    label, weight = examples.label[seen], examples.weight[seen]
+    number = int(split.test.sum())
+    if not examples.classes:
+        return np.full((number, 1), np.median(label))
+    counts = np.bincount(label.astype(np.int64), weight, len(examples.classes))
+    # one example more of each class: a class may not occur among those seen
+    return np.tile((counts + 1.0) / (counts + 1.0).sum(), (number, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores on examples that were kept aside, beside those of the baseline.
+
+    Attributes
+    ----------
+    scores, baseline
+        By metric.
+    rows
+        How many examples were kept aside.
+    how
+        How they were chosen, in words.
+    """
+
+    scores: dict[str, float]
+    baseline: dict[str, float]
+    rows: int
+    how: str
+
+
+def held_out_scores(
+    learner: Any, data: Data, run: Run | None = None, *, share: float = 0.2, seed: int = 0
+) -> HeldOut | None:
+    """Keep some examples aside, learn from the others, and score the answers for those.
+
+    Parameters
+    ----------
+    learner
+        Of a single ``target``.
+    data
+        What the learner is to learn from later.
+    run
+        Limits of the run.
+    share, seed
+        As for `split_examples`.
+
+    Returns
+    -------
+    HeldOut or None
+        None where there are too few examples.
+    """
+    view = relational(data.databases, data.mapping)
+    place = find_place(view, learner.target)
+    examples = examples_of(view, place, max_examples=_MOST_EXAMPLES, seed=seed)
+    split = split_examples(examples, share=share, seed=seed)
+    if split is None:
+        return None
+    hidden = withheld(data, view, examples, split.test)
+    model = learner.fit(hidden, run).model
+    if isinstance(model, RelationalModel):
+        seen = relational(hidden.databases, hidden.mapping)
+        found = row_answers(model, seen, examples.base, place)[split.test]
+    else:
+        found = _atom_answers(model, hidden, view, examples, split.test)
+    label, weight = examples.label[split.test], examples.weight[split.test]
+    classes = len(examples.classes)
+    return HeldOut(
+        row_scores(found, label, classes, weight),
+        row_scores(baseline(examples, split), label, classes, weight),
+        int(split.test.sum()),
+        split.how,
+    )
+
+
+def _atom_answers(
+    model: object, data: Data, view: Relational, examples: Examples, rows: Mask
+) -> Floats:
+    """Return what a model of predicates says of rows, by way of the atoms that they stand for."""
+    name = next(name for name, found in view.places.items() if found == examples.home)
+    found = np.zeros((int(rows.sum()), len(examples.classes)))
+    part = examples.base.part[rows]
+    for number, database in enumerate(data.databases):
+        keys = _keys(data, database, view, examples, number)[:, rows][:, part == number]
+        predicate = database.schema[name]
+        if len(keys) == predicate.arity:
+            chance = atom_probabilities(model, database, name, keys, MARGINALS)
+            found[part == number] = np.stack([1 - chance, chance], axis=1)
+            continue
+        for place, value in enumerate(examples.classes):
+            code = database.domains[predicate.types[-1]].code(value)
+            if code >= 0:
+                atoms = np.vstack([keys, np.full(keys.shape[1], code, np.int32)])
+                chance = atom_probabilities(model, database, name, atoms, MARGINALS)
+                found[part == number, place] = chance
+    return found
+
+
+def withheld(data: Data, view: Relational, examples: Examples, rows: Mask) -> Data:
+    """Return the data with the labels of some examples made unknown."""
+    home = examples.home
+    name = next(name for name, found in view.places.items() if found == home)
+    databases = []
+    for number, database in enumerate(data.databases):
+        chosen = rows & (examples.base.part == number)
+        keys = _keys(data, database, view, examples, number)[:, chosen]
+        databases.append(_without(database, name, keys))
+    return replace(data, databases=tuple(databases))
+
+
+def _keys(
+    data: Data, database: Database, view: Relational, examples: Examples, number: int
+) -> NDArray[np.int32]:
+    """Return the arguments of each example but the label, as codes of one database."""
+    base = examples.base
+    objects: list[tuple[Codes, str]]
+    if examples.home.row_set in view.types.values():
+        every = np.arange(base.rows, dtype=np.int32)
+        objects = [(every, examples.home.row_set)]
+    else:
+        mapping = data.mapping or declared_mapping(database.schema)
+        keys = [column.name for column in mapping[examples.home.row_set].keys]
+        columns = [base.columns[name] for name in keys]
+        objects = [(c.codes, getattr(c, "to", "")) for c in columns if not isinstance(c, Number)]
+    found = []
+    for codes, to in objects:
+        first = int(np.searchsorted(view[to].part, number)) if to else 0
+        found.append(codes - first)
+    return np.array(found, np.int32)
+
+
+def _without(database: Database, name: str, keys: NDArray[np.int32]) -> Database:
+    """Return a database in which atoms, or the values of cells, are not known."""
+    predicate = database.schema[name]
+    sizes = [database.size(kind) for kind in predicate.types[: len(keys)]]
+
+    def other(facts: NDArray[np.int32]) -> NDArray[np.int32]:
+        return facts[:, ~are_among(facts[: len(keys)], keys, sizes)]
+
+    whole = len(keys) == predicate.arity
+    unknown = (
+        database.unknown
+        if not whole
+        else {
+            **database.unknown,
+            name: np.concatenate([database.unknown_facts(name), keys], axis=1),
+        }
+    )
+    cells = (
+        database.cells
+        if whole
+        else {
+            **database.cells,
+            name: np.concatenate([database.empty_cells(name), keys], axis=1),
+        }
+    )
+    return Database.from_codes(
+        database.schema,
+        database.domains,
+        {**database.true, name: other(database.facts(name))},
+        {**database.false, name: other(database.false_facts(name))},
+        unknown,
+        open=database.open,
+        name=database.name,
+        cells=cells,
+    )

@@ -1,1 +1,0 @@
-"""Rules along the paths of a knowledge graph, and what they predict."""

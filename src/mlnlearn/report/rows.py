@@ -1,0 +1,110 @@
+"""The page of a model of rows: rules as sentences, and scores on rows that were kept aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlnlearn.evaluate.held_out import HeldOut
+from mlnlearn.model.shown import ShownRule
+from mlnlearn.report.markup import Cell, Markup, TableColumn, join, table, tag
+from mlnlearn.report.page import whole_page
+from mlnlearn.report.plots import Axis, Series, plot
+from mlnlearn.report.sections import section
+
+NAMES = {
+    "auc_roc": "area under the ROC curve",
+    "auc_pr": "area under the precision-recall curve",
+    "accuracy": "accuracy",
+    "cll": "mean log-likelihood",
+    "mae": "mean absolute error",
+}
+"""Scores of rows, in words."""
+
+
+def rows_report(
+    target: str,
+    rules: Sequence[ShownRule],
+    held_out: HeldOut | None,
+    curve: Sequence[float] = (),
+    *,
+    title: str = "",
+) -> str:
+    """Return a page on a model that predicts a column or a relation.
+
+    Parameters
+    ----------
+    target
+        What is predicted.
+    rules
+        The rules that say most.
+    held_out
+        Scores on rows that were kept aside; None where there were too few.
+    curve
+        The deviance of held-out rows after every step of learning.
+    title
+        Of the page.
+
+    Examples
+    --------
+    >>> rule = ShownRule("by=courier", "of orders by courier 34% are returned", 0.34, 0.1, 9, 1.3)
+    >>> page = rows_report("orders.returned", [rule], None)
+    >>> "of orders by courier 34% are returned" in page
+    True
+    """
+    sections = [("rules", "Rules", _rules(rules))]
+    tiles = [("rules", f"{len(rules):,}")]
+    if held_out is not None:
+        sections.append(("scores", "Scores", _scores(held_out)))
+        tiles += [(NAMES[name], f"{score:.3f}") for name, score in held_out.scores.items()]
+    if len(curve) > 1:
+        sections.append(("learning", "Learning", _curve(curve)))
+    note = (
+        "There were too few rows to keep some aside, so nothing was scored."
+        if held_out is None
+        else f"Scores are those of {held_out.rows:,} rows that were kept aside: {held_out.how}."
+    )
+    heading = title or f"What is said about {target}"
+    return whole_page(heading, "boosted features along links", tiles, sections, note)
+
+
+def _rules(rules: Sequence[ShownRule]) -> Markup:
+    columns = (
+        TableColumn("rule", words=True),
+        TableColumn("share", hint="Among rows that the condition holds of (of a number, the mean)"),
+        TableColumn("base", hint="Among all rows"),
+        TableColumn("rows", hint="That the condition holds of"),
+        TableColumn("weight", hint="Log-odds in the model of these rules"),
+    )
+    rows = [
+        (
+            Cell(join([tag("span", rule.sentence), tag("code", rule.rule)]), rule.sentence),
+            Cell.of(rule.share),
+            Cell.of(rule.base),
+            Cell.of(float(rule.support), 0),
+            Cell.of(rule.weight),
+        )
+        for rule in rules
+    ]
+    return section("rules", "Rules", table("Rules", columns, rows, class_="tall cards"))
+
+
+def _scores(held_out: HeldOut) -> Markup:
+    columns = (TableColumn("score", words=True), TableColumn("model"), TableColumn("base rate"))
+    rows = [
+        (Cell(NAMES[name], NAMES[name]), Cell.of(score), Cell.of(held_out.baseline[name]))
+        for name, score in held_out.scores.items()
+    ]
+    return section("scores", "Scores", table("Scores on rows kept aside", columns, rows))
+
+
+def _curve(curve: Sequence[float]) -> Markup:
+    steps = list(range(len(curve)))
+    line = Series.of("held-out rows", steps, list(curve))
+    drawn = plot(
+        "Learning",
+        Axis.around("trees", steps, whole=True),
+        Axis.around("deviance", list(curve)),
+        [line],
+        "Lower is better; the number of trees with the lowest value was taken.",
+    )
+    return section("learning", "Learning", drawn)

@@ -1,1 +1,0 @@
-"""A learner of rules along the paths of a knowledge graph."""
