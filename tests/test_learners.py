@@ -7,6 +7,7 @@ import mlnlearn as ml
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.write import write_db
+from mlnlearn.model.paths.rules import rules_table
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.registry import LEARNERS
 
@@ -29,6 +30,7 @@ SETTINGS = {
     "lsl": {"max_literals": 2, "max_variables": 2, "min_gain": 0.01, "risk": 0.0, "refitted": 4},
     "laj-dt": {},
     "mbn": {},
+    "paths": {"min_support": 1, "epochs": 2},
 }
 NAMES = sorted(LEARNERS)
 
@@ -67,6 +69,8 @@ def text(model):
     """What a model says, to compare it."""
     if isinstance(model, RelationalModel):  # columns of tables keep their names in its rules
         return str((model.start, [node.values for tree in model.trees for node in tree.nodes()]))
+    if isinstance(model, ml.PathModel):
+        return rules_table(model.rules())
     network = model.mln() if isinstance(model, ml.JoinBayesModel) else model
     return str(network) if isinstance(network, ml.MLN) else str(network.rules())
 

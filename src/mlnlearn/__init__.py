@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.catalog import benchmark, benchmark_names, benchmark_path, benchmark_tables
     from mlnlearn.data.database import Database
     from mlnlearn.data.examples import Examples, positives_and_negatives
+    from mlnlearn.data.graph import Graph, GraphSplit
     from mlnlearn.data.load.alchemy import parse_db, read_databases, read_db
     from mlnlearn.data.load.boostsrl import BoostSRLData, from_srlearn, read_boostsrl
     from mlnlearn.data.load.build import build_database
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mlnlearn.data.load.sql import from_sql
     from mlnlearn.data.load.tables import Keys
     from mlnlearn.data.load.task_data import tables_data
+    from mlnlearn.data.load.triples import from_triples, read_graph
     from mlnlearn.data.profile import profile
     from mlnlearn.data.write import write_db
     from mlnlearn.errors import (
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from mlnlearn.model.boosted.model import BoostedModel
     from mlnlearn.model.domains import with_constants_of
     from mlnlearn.model.mln import MLN
+    from mlnlearn.model.paths.model import PathModel
     from mlnlearn.model.relational.model import RelationalModel
     from mlnlearn.montecarlo.settings import Sampling
     from mlnlearn.registry import LEARNERS, METHODS, READERS
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from mlnlearn.structure.learner import Learner
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
     from mlnlearn.structure.motifs.learn import LSM
+    from mlnlearn.structure.paths.learner import Paths
     from mlnlearn.structure.predicate_graph.learn import GSLP
     from mlnlearn.structure.relational_boosting.learner import RelationalBoost
     from mlnlearn.structure.saved import load_model
@@ -114,6 +118,7 @@ _HOMES = {
         "Examples",
         "positives_and_negatives",
     ),
+    "mlnlearn.data.graph": ("Graph", "GraphSplit"),
     "mlnlearn.data.load.alchemy": (
         "parse_db",
         "read_databases",
@@ -144,6 +149,7 @@ _HOMES = {
     "mlnlearn.data.load.sql": ("from_sql",),
     "mlnlearn.data.load.tables": ("Keys",),
     "mlnlearn.data.load.task_data": ("tables_data",),
+    "mlnlearn.data.load.triples": ("from_triples", "read_graph"),
     "mlnlearn.data.profile": ("profile",),
     "mlnlearn.data.write": ("write_db",),
     "mlnlearn.errors": (
@@ -172,6 +178,7 @@ _HOMES = {
     "mlnlearn.model.boosted.model": ("BoostedModel",),
     "mlnlearn.model.domains": ("with_constants_of",),
     "mlnlearn.model.mln": ("MLN",),
+    "mlnlearn.model.paths.model": ("PathModel",),
     "mlnlearn.model.relational.model": ("RelationalModel",),
     "mlnlearn.montecarlo.settings": ("Sampling",),
     "mlnlearn.registry": (
@@ -208,6 +215,7 @@ _HOMES = {
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
     "mlnlearn.structure.motifs.learn": ("LSM",),
+    "mlnlearn.structure.paths.learner": ("Paths",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
     "mlnlearn.structure.relational_boosting.learner": ("RelationalBoost",),
     "mlnlearn.structure.saved": ("load_model",),
@@ -257,6 +265,8 @@ __all__ = [
     "DuckEngine",
     "Examples",
     "Fitted",
+    "Graph",
+    "GraphSplit",
     "InputError",
     "InputErrors",
     "JoinBayesModel",
@@ -269,6 +279,8 @@ __all__ = [
     "Network",
     "Notes",
     "OutOfTimeError",
+    "PathModel",
+    "Paths",
     "Progress",
     "RelationalBoost",
     "RelationalModel",
@@ -297,6 +309,7 @@ __all__ = [
     "from_parquet",
     "from_sql",
     "from_srlearn",
+    "from_triples",
     "groundings",
     "held_out_scores",
     "learn_conditional",
@@ -318,6 +331,7 @@ __all__ = [
     "read_boostsrl",
     "read_databases",
     "read_db",
+    "read_graph",
     "read_mln",
     "read_tables",
     "save_tables",

@@ -27,8 +27,12 @@ FACTS_MARK = "// mlnlearn facts\n"
 """The first line of facts that we write."""
 PAGE_MARK = "<!doctype html>\n<!-- mlnlearn report -->\n"
 """The first lines of pages that we write."""
+MAPPING_MARK = "# mlnlearn mapping\n"
+"""The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
+PATH_RULES_MARK = "support\tbody_size\tconfidence\t"
+"""How the first line of tables of path rules begins."""
 _MODEL_MARK = b'"format": "mlnlearn '
 _MARKS = tuple(
     mark.encode()
@@ -39,6 +43,8 @@ _MARKS = tuple(
         '{\n "learner": "',  # results of an evaluation, of one learner and of several
         '[\n {\n  "learner": "',
         ANSWERS_MARK,
+        MAPPING_MARK,
+        PATH_RULES_MARK,
     )
 )
 

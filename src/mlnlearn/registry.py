@@ -208,6 +208,11 @@ LEARNERS = Registry(
         "learn-and-join with decision trees, from tables",
     ),
     Entry("mbn", "mlnlearn.structure.join_bayes.learners:MBN", "moralised Bayes net, from tables"),
+    Entry(
+        "paths",
+        "mlnlearn.structure.paths.learner:Paths",
+        "rules along the paths of a knowledge graph, to rank answers by",
+    ),
 )
 """Learners: classes of settings with a method ``fit``."""
 

@@ -48,21 +48,42 @@ def learned(*more, out="m.mln", learner="laj-dt"):
 def test_what_is_in_tables(shop, program, source):
     code, out, _ = program("inspect", "--tables", source)
     assert code == 0
-    assert "[works]" in out
-    assert 'columns.pay = { as = "value"' in out
-    assert "5 empty cells" in out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["works", "relationship", f"{ROWS}", "links"] in lines
+    assert next(line for line in lines if line[:1] == ["pay"])[-1] == "5"  # empty
+    code, out, _ = program("inspect", "--tables", source, "--verbose")
+    assert "possible" in out
     code, out, _ = program("inspect", "--tables", source, "--json")
     found = json.loads(out)
     assert found["mapping"][0]["works"]["kind"] == "relationship"
+    empty = {(c["table"], c["column"]): c["empty"] for c in found["columns"] if c["empty"]}
+    assert 5 in empty.values()
     assert found["databases"][0]["predicates"]["works"] == ROWS
+
+
+def test_a_mapping_is_written_and_used_again(shop, program):
+    code, _, _ = program("inspect", "--tables", "shop.sqlite", "--write-mapping", "written.toml")
+    assert code == 0
+    with open("written.toml") as file:
+        text = file.read()
+    assert "[works]" in text
+    assert 'columns.pay = { as = "value"' in text
+    _, first, _ = program("inspect", "--tables", "shop.sqlite", "--json")
+    _, again, _ = program(
+        "inspect", "--tables", "shop.sqlite", "--mapping", "written.toml", "--json"
+    )
+    assert json.loads(first)["mapping"] == json.loads(again)["mapping"]
+    code, _, err = program("inspect", "--tables", "shop.sqlite", "--write-mapping", "shop.sqlite")
+    assert code != 0
+    assert "shop.sqlite" in err
 
 
 def test_only_rows_up_to_a_time(shop, program):
     command = ("inspect", "--tables", "shop.sqlite", "--until", "2002")
     code, out, _ = program(*command, "--time-column", "person.since")
     assert code == 0
-    assert 'until = "2002"  # 30 of 60 rows are used' in out
-    assert "since(" not in out
+    assert "30 of 60 rows are used" in out
+    assert ["since", "left", "out"] in [line.split()[:3] for line in out.splitlines()]
     assert program(*learned("--until", "2002", "--json"))[0] == 0
     assert ml.JoinBayesModel.load("m.json").mapping["person"].until == "2002"
     # a model that knows only the past is asked about all of it

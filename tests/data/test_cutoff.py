@@ -116,8 +116,12 @@ def test_cells_that_are_no_time_are_listed():
 
 
 def test_faults_of_the_setting():
+    # where nobody names a time column, the one that says when a row is from is found
+    found = load(CutOff("2020-01-01")).mapping
+    assert found == load(CutOff("2020-01-01", {"person": "joined"})).mapping
+    without = PEOPLE.drop(columns="joined")
     with pytest.raises(InputError, match="no table has a time column"):
-        load(CutOff("2020-01-01"))
+        load(CutOff("2020-01-01"), people=without)
     with pytest.raises(InputErrors, match=r"\[person\] time: expected one of id, joined"):
         load(CutOff("2020-01-01", {"person": "born"}))
     with pytest.raises(InputErrors, match=r"\[people\]: no such table"):

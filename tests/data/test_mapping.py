@@ -322,17 +322,15 @@ def test_empty_cells_are_counted_not_listed():
 
 
 BAD_MAPPINGS = {
-    "[dogs]": "[dogs]: no such table; loaded are: person, likes",
+    "[dogs]": "[dogs]: no such table; there are: person, likes",
     "person = 3": "[person]: expected settings of a table, found 3",
-    "person.columns.agee = {}": "[person] columns.agee: no such column; the table has: id, age",
+    "person.columns.agee = {}": "[person] columns.agee: no such column; did you mean 'age'?",
     "person.columns.age = 3": "[person] columns.age: expected settings, found 3",
     "person.columns = 3": "[person] columns: expected settings by column, found 3",
     'person.kind = "thing"': (
         "[person] kind: expected one of entity, event, relationship, skip, found 'thing'"
     ),
-    "person.typ = 1": (
-        "[person] typ: no such setting; there are: kind, type, predicate, time, until, columns"
-    ),
+    "person.typ = 1": ("[person] typ: no such setting; did you mean 'type'?"),
     'person.type = "a b"': ("[person] type: expected a name of letters, digits and _, found 'a b'"),
     "person.columns.age.cuts = [2, 1]": (
         "[person] columns.age.cuts: expected rising numbers, or days, found [2, 1]"

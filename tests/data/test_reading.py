@@ -1,17 +1,23 @@
 """Untidy tables: what each column is taken for, keys that are found, links of any shape."""
 
 import contextlib
+import os
+import re
 import sqlite3
 import warnings
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import fields as fields_of
 
 import mlnlearn as ml
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.guess import guess_keys
+from mlnlearn.data.load.mapping import ColumnFile, TableFile
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.reading import OTHER, read_column
 from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments, read_numbers
@@ -252,3 +258,66 @@ def test_words_for_null_in_csv(tmp_path):
     assert tables["t"].columns["size"].missing.sum() == 20
     # what has no repeats may be a key, and Namibia is a land
     assert tables["lands"].columns["code"].names == ("NA", "AT")
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mapping.md"
+
+
+def test_the_page_on_mappings_says_all_and_its_examples_are_sound():
+    text = PAGE.read_text("utf-8")
+    settings = {field.encode_name for kind in (ColumnFile, TableFile) for field in fields_of(kind)}
+    assert all(f"`{name}`" in text for name in settings - {"columns"})
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    names = (
+        "id",
+        "recommended_by",
+        "town",
+        "Größe (cm)",
+        "age",
+        "income",
+        "joined",
+        "vip",
+        "photo",
+    )
+    cells = ("1", None, "Brno", "1,5", 30, 9.5, "31.12.2020", "x", None)
+    other = ("2", "1", "Graz", "2,5", 70, 99.5, "01.01.2021", None, None)
+    columns = {name: Column.of(pair) for name, *pair in zip(names, cells, other, strict=True)}
+    visits = {"day": Column.of(["2025-01-01", "2025-12-31"]), "page": Column.of(["a", "b"])}
+    tables = [
+        Table("customer", columns),
+        Table("visits", visits),
+        Table("log", {"x": Column.of([1])}),
+    ]
+    database, mapping = build_database(tables, "\n".join(blocks))
+    assert database.size("visit") == 1
+    assert database.domains["height_value"].numbers.tolist() == [1.5, 2.5]
+    assert set(database.domains["town_value"].names) == {"Brno", "other"}
+    assert list(database.rows("vip")) == [("1",)]
+    assert mapping["customer"].time == "joined"
+
+
+@pytest.mark.skipif("MLNLEARN_DATA" not in os.environ, reason="needs benchmark data")
+@pytest.mark.parametrize(
+    ("name", "kinds", "links"),
+    [
+        ("f1", {"entity": 9}, 13),
+        ("movielens", {"entity": 2, "relationship": 1}, 2),
+        ("hepatitis", {"entity": 4, "relationship": 3}, 6),
+        ("mutagenesis", {"entity": 2, "relationship": 2}, 4),
+        ("university", {"entity": 3, "relationship": 2}, 4),
+    ],
+)
+def test_real_databases_need_no_mapping(name, kinds, links):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        database, mapping = build_database(read_tables(Path(os.environ["MLNLEARN_DATA"], name)))
+    assert Counter(table.kind for table in mapping) == kinds
+    assert sum(bool(column.references) for table in mapping for column in table.columns) == links
+    if name == "f1":
+        assert {table.name for table in mapping if not table.time} == {
+            "circuits", "constructors", "drivers",
+        }  # fmt: skip
+        empty = sum(column.empty for column in mapping["results"].columns)
+        assert empty == 66_332  # as its description says
+        assert database.size("results") == 25_860

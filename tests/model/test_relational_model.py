@@ -107,6 +107,52 @@ def test_only_unknown_atoms_are_asked_where_some_are_known(models):
         models["smokes"].query(test, "works")
 
 
+@pytest.mark.parametrize("name", ["smokes", "home", "friends"])
+@pytest.mark.parametrize("form", ["trees", "rules"])
+def test_the_network_over_derived_predicates_gives_the_same_answers(models, name, form):
+    model, test = models[name], people(3, 8)
+    model = model if form == "trees" else model.distilled()
+    network = ml.MLN.parse(model.network_text())
+    facts = model.derived_facts(test)
+    expected = model.query(test, name).by_atom()
+    answers = ml.query(
+        network,
+        facts,
+        name,
+        method="exact",
+        closed=[p.name for p in network.schema.predicates if p.name != name],
+    )
+    found = answers.by_atom()
+    assert len(found) == len(expected)
+    for atom, chance in expected.items():
+        assert found[atom] == pytest.approx(chance, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["smokes", "home", "friends"])
+def test_the_short_list_is_a_model_of_its_own(models, name, tmp_path):
+    model, test = models[name], people(2)
+    assert 0 < len(model.rules()) <= 20
+    assert len(model.rules(3)) <= 3
+    alone = model.distilled()
+    assert all(len(rule.conditions) <= 3 for rule in alone.listed.rules)
+    alone.save(tmp_path / "list.mln")
+    again = ml.load_model(tmp_path / "list.mln")
+    assert again.query(test, name).by_atom() == alone.query(test, name).by_atom()
+    changed = (tmp_path / "list.mln").read_text() + "// changed\n"
+    (tmp_path / "list.mln").write_text(changed)
+    assert isinstance(ml.load_model(tmp_path / "list.mln"), ml.MLN)
+
+
+def test_rules_say_what_was_planted(models):
+    first = models["friends"].listed.rules
+    assert any("path" in rule.sentence("friends") for rule in first[:5])
+    base = people(1).count("friends") / people(1).ground_atoms("friends")
+    for rule in first:
+        assert rule.base == pytest.approx(base)
+        assert 0 <= rule.share <= 1
+        assert rule.lift == pytest.approx(rule.share / rule.base)
+
+
 def random_view(seed):
     rng = np.random.default_rng(seed)
 

@@ -37,6 +37,14 @@ from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, print_json
 from mlnlearn.cli.sources import Sources, background_of, with_background
+from mlnlearn.cli.triples import (
+    OrderOption,
+    TestOption,
+    TriplesOption,
+    ValidOption,
+    evaluate_triples,
+    read_split,
+)
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
@@ -67,16 +75,21 @@ class _Contest:
 
 def evaluate(
     learner: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
-            help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all.",
+            help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all. With "
+            "--triples, by default paths.",
             show_default=False,
         ),
-    ],
+    ] = None,
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
+    triples: TriplesOption = None,
+    valid: ValidOption = None,
+    test: TestOption = None,
+    order: OrderOption = "",
     boostsrl: BoostSRLOption = None,
     mapping: MappingOption = None,
     query: Annotated[
@@ -125,6 +138,15 @@ def evaluate(
     json: JsonOption = False,
 ) -> None:
     """Train on some of the data, predict the rest, and so on for every fold in turn."""
+    if triples is not None:
+        if db or more or tables:
+            raise InputError("give the data with --triples alone")
+        check([out], force=force, data=[triples, *filter(None, (valid, test))])
+        graph = read_split(triples, valid, test, order)
+        evaluate_triples(learner or ["paths"], set_ or (), graph, jobs=jobs, out=out, json=json)
+        return
+    if not learner:
+        raise InputError("--learner: name a learner", hint=f"there are: {LEARNER_NAMES}")
     ratio = _negatives(negatives)
     chosen = entries(learner)
     split = DataSplit(groups, entities, parts, time, cuts)

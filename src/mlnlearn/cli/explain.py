@@ -10,29 +10,47 @@ import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
     ClosedOption,
-    DatabasesOption,
     ModelOption,
     MoreArgument,
+    NoDatabasesOption,
     OpenOption,
     names,
     one_database,
     read_model,
 )
 from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.triples import OrderOption, TriplesOption, explain_triple
+from mlnlearn.errors import InputError
 
 
 def explain(
     model: ModelOption,
-    db: DatabasesOption,
-    atom: Annotated[str, typer.Option(help='A ground atom, such as "advisedBy(Anna,Bob)".')],
+    db: NoDatabasesOption = None,
+    atom: Annotated[
+        str,
+        typer.Option(help='A ground atom, such as "advisedBy(Anna,Bob)".', show_default=False),
+    ] = "",
     more: MoreArgument = None,
+    triples: TriplesOption = None,
+    order: OrderOption = "",
+    triple: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option(help="With --triples: head, relation and tail.", show_default=False),
+    ] = None,
     open_predicates: OpenOption = "",
     closed: ClosedOption = "",
     json: JsonOption = False,
 ) -> None:
     """Show which rules, with how many groundings, make an atom probable or not."""
+    if triples is not None:
+        if triple is None or db or more:
+            raise InputError("--triples goes with --triple HEAD RELATION TAIL, and not with --db")
+        explain_triple(model, triples, order, triple, json=json)
+        return
+    if not atom:
+        raise InputError("--atom: name a ground atom", hint='such as "advisedBy(Anna,Bob)"')
     found = read_model(model)
-    path = one_database(db + (more or []))
+    path = one_database((db or []) + (more or []))
     database = ml.read_db(path, schema=found.schema, name=str(path))
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
     explained = ml.explain(found, database, atom, open=opened, closed=shut)

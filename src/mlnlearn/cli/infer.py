@@ -32,6 +32,7 @@ from mlnlearn.cli.options import one_database as only
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.rows import answer_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.triples import OrderOption, TriplesOption, answer_triples
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 _SHOWN = 20
 
 
-def infer(
+def infer(  # noqa: PLR0915 - one branch for each kind of data
     model: ModelOption,
     db: Annotated[
         list[Path] | None,
@@ -58,6 +59,20 @@ def infer(
     ] = "",
     more: MoreArgument = None,
     tables: TablesOption = None,
+    triples: TriplesOption = None,
+    order: OrderOption = "",
+    relation: Annotated[
+        str, typer.Option(help="With --triples: the relation to ask for.", show_default=False)
+    ] = "",
+    head: Annotated[
+        str | None,
+        typer.Option(help="With --triples: the head whose tails to give.", show_default=False),
+    ] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option(help="With --triples: the tail whose heads to give.", show_default=False),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="With --triples: how many answers.", min=1)] = 10,
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
     filled: Annotated[
@@ -121,6 +136,12 @@ def infer(
     --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
     """
     paths = (db or []) + (more or [])
+    if triples is not None:
+        if paths or tables or boostsrl:
+            raise InputError("give the data with --triples alone")
+        question = (relation, head, tail)
+        answer_triples(model, triples, order, question, k, out=out, force=force, json=json)
+        return
     check([out], force=force, data=paths, tables=tables, model=model, others=[schema, filled])
     if tables is not None:
         if paths or method != "auto" or open_predicates or closed or query_evidence:

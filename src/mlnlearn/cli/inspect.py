@@ -11,8 +11,11 @@ import typer
 from rich.console import Console
 
 import mlnlearn as ml
+from mlnlearn.cli.inspect_tables import print_reading, reading_as_json
 from mlnlearn.cli.options import TablesOption, TimeColumnOption, UntilOption, cut_off
+from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import (
+    MOST_REMARKS,
     complain,
     console,
     heading,
@@ -21,8 +24,9 @@ from mlnlearn.cli.show import (
     share,
     spread,
 )
-from mlnlearn.cli.sources import load, load_tables
+from mlnlearn.cli.sources import Sources, load, load_tables
 from mlnlearn.errors import InputError
+from mlnlearn.files import MAPPING_MARK, write_files
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
@@ -61,10 +65,19 @@ def inspect(
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
+    write_mapping: Annotated[
+        Path | None,
+        typer.Option(help="Write how tables were read (TOML), to change it.", show_default=False),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="All remarks; of tables, types and predicates too.")
+    ] = False,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show types, predicates, sizes and regularities of databases, and how tables become such."""
     cut = cut_off(until, time_column)
+    check([write_mapping], force=force, data=files or [], tables=tables, others=[schema, mapping])
     if (tables is None) == (not files):
         raise typer.BadParameter("name files, or one source of tables with --tables")
     if tables is not None:
@@ -73,26 +86,42 @@ def inspect(
         raise InputError("--until: give the data with --tables")
     else:
         sources = load(files or [], schema, mapping)
+    if write_mapping is not None:
+        _write_mapping(write_mapping, sources)
+    if tables is not None and not verbose and not json:
+        print_reading(sources.mappings[0], sources.databases[0])
+        if write_mapping is not None:
+            console().print(f"\nwritten to {write_mapping}; change it, and use it with --mapping")
+        return
     groups: dict[tuple[Predicate, ...], list[Database]] = {}
     for database in sources.databases:
         groups.setdefault(database.schema.predicates, []).append(database)
     profiles = [ml.profile(group) for group in groups.values()]
-    for found in profiles:
-        for warning in found.warnings:
-            complain("warning", warning)
+    remarks = [warning for found in profiles for warning in found.warnings]
+    for warning in remarks if verbose else remarks[:MOST_REMARKS]:
+        complain("warning", warning)
+    if len(remarks) > MOST_REMARKS and not verbose:
+        complain("note", f"{len(remarks) - MOST_REMARKS} more remarks with --verbose")
     if json:
         by_name = {one.name: one for found in profiles for one in found.databases}
         plain = {"databases": [_as_json(file, by_name[file]) for file in sources.files]}
         if tables is not None:
             plain["mapping"] = [found.as_dict() for found in sources.mappings]
+            plain["columns"] = reading_as_json(sources.mappings[0])
         print_json(plain)
         return
     out = console()
     for found, group in zip(profiles, groups.values(), strict=True):
         print_profile(out, found, group[0].schema)
-    for text in dict.fromkeys(map(str, sources.mappings)):
-        out.print(heading("How the tables were read (change it with --mapping FILE)"))
-        out.print(f"\n{text}\n", markup=False, soft_wrap=True)
+    for found_mapping, database in zip(sources.mappings, sources.databases, strict=False):
+        out.print(heading("How the tables were read (see --write-mapping and --mapping)"))
+        print_reading(found_mapping, database)
+
+
+def _write_mapping(path: Path, sources: Sources) -> None:
+    if not sources.mappings:
+        raise InputError("--write-mapping: there are no tables")
+    write_files({path: f"{MAPPING_MARK}{sources.mappings[0]}\n"})
 
 
 def _as_json(file: str, sizes: DatabaseProfile) -> dict[str, object]:

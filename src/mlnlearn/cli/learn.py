@@ -29,15 +29,20 @@ from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.cli.sources import Sources, background_of, load, load_tables, with_background
+from mlnlearn.cli.triples import (
+    OrderOption,
+    TriplesOption,
+    learn_triples,
+    path_learner,
+    read_split,
+)
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.cutoff import CutOff
     from mlnlearn.data.load.task_data import Within
-    from mlnlearn.model.boosted.model import BoostedModel
-    from mlnlearn.model.mln import MLN
-    from mlnlearn.structure.join_bayes.model import JoinBayesModel
+    from mlnlearn.structure.saved import AnyModel
 
 _SHOWN = 20
 _MEGABYTE = 1e6
@@ -51,6 +56,8 @@ def learn(
     more: MoreArgument = None,
     schema: SchemaOption = None,
     tables: TablesOption = None,
+    triples: TriplesOption = None,
+    order: OrderOption = "",
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
     predict: Annotated[
@@ -136,9 +143,19 @@ def learn(
     if background is not None and not targets and (entry.has("target") or entry.has("base")):
         targets = background.targets
     made = _within(predict, for_, within, task)
+    if triples is not None and learner == "auto":
+        learner, entry = "paths", LEARNERS["paths"]
     if task is None and made is None:  # settings are checked before data are read
         chosen = configured(learner, entry, set_ or (), targets, seed, base)
         chosen = with_background(chosen, background, set_ or ())
+    if triples is not None:
+        if db or more or tables or boostsrl:
+            raise InputError("give the data with --triples alone")
+        check(list(model_files(out, beside=True)), force=force, data=[triples])
+        run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
+        graph = read_split(triples, order=order)
+        learn_triples(path_learner(learner, chosen), graph, run, out, json=json)
+        return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
     beside = entry.tables or entry.has("target") or entry.has("base")
@@ -310,8 +327,10 @@ def fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> ml.Fitted[Any
     return fitted
 
 
-def _rules(model: MLN | BoostedModel | JoinBayesModel) -> Weighted:
-    if isinstance(model, ml.BoostedModel):
+def _rules(model: AnyModel) -> Weighted:
+    if isinstance(model, ml.PathModel):
+        return [(str(rule), rule.weight_tail) for rule in model.rules()]
+    if isinstance(model, ml.BoostedModel | ml.RelationalModel):
         return list(model.rules())
     network = model if isinstance(model, ml.MLN) else model.mln()
     return [(str(rule.formula), rule.weight) for rule in network.rules]

@@ -97,8 +97,9 @@ def _run() -> None:
 @contextmanager
 def _shown_warnings() -> Iterator[None]:
     """Show what is doubtful about the data as one line each, without a place in the code."""
-    from mlnlearn.cli.show import complain  # noqa: PLC0415
+    from mlnlearn.cli.show import MOST_REMARKS, complain  # noqa: PLC0415
 
+    verbose = "--verbose" in sys.argv[1:]
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         shown = warnings.showwarning
@@ -113,11 +114,15 @@ def _shown_warnings() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if issubclass(category, DataWarning):
-                if str(message) not in said:
+                if str(message) not in said and (len(said) < MOST_REMARKS or verbose):
                     complain("warning", str(message))
                 said.add(str(message))
             else:
                 shown(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show
-        yield
+        try:
+            yield
+        finally:
+            if len(said) > MOST_REMARKS and not verbose:
+                complain("note", f"{len(said) - MOST_REMARKS} more remarks on the data")

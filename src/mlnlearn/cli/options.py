@@ -157,6 +157,8 @@ def one_database(paths: list[Path]) -> Path:
 def read_model(path: Path) -> MLN | BoostedModel | RelationalModel:
     """Read a model that other commands can ask: of a Bayes net, its rules."""
     found = ml.load_model(path)
+    if isinstance(found, ml.PathModel):
+        raise InputError("rules of a knowledge graph are asked with --triples", Location(str(path)))
     return found.mln() if isinstance(found, ml.JoinBayesModel) else found
 
 

@@ -53,6 +53,11 @@ def report(
     paths = (db or []) + (more or [])
     check([out], force=force, data=paths, tables=tables, model=model, others=[schema])
     found = ml.load_model(model)
+    if isinstance(found, ml.PathModel):
+        raise InputError(
+            "there is no page about rules of a knowledge graph yet",
+            hint="evaluate --triples shows how they rank, explain --triples why",
+        )
     if (tables is None) == (not paths):
         raise InputError("give the data with --db or with --tables")
     databases = (

@@ -14,6 +14,8 @@ from rich.text import Text
 
 from mlnlearn.errors import shortened, without_secrets
 
+MOST_REMARKS = 20
+"""More lines of remarks on the data than this are counted, not shown."""
 _GAP = 2
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 

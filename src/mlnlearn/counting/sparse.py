@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -142,11 +142,12 @@ def join(
     keep: Collection[N],
     bounds: Mapping[N, int],
     room: Room,
+    tally: Callable[[int], None] | None = None,
 ) -> SparseTable[N]:
     """Join two tables on all shared columns, multiply counts, and sum out all columns but `keep`.
 
     The join is made in pieces that are summed at once, so that a large join with a small answer
-    takes little memory.
+    takes little memory. `tally` is told the number of rows that match, before they are made.
 
     Examples
     --------
@@ -161,6 +162,8 @@ def join(
     both = dict.fromkeys([*left.columns, *right.columns])
     names = [name for name in both if name in keep]
     matches = _Matches(probe, other, bounds, room)
+    if tally is not None:
+        tally(matches.total)
     whole = len(names) == len(both)
     made = _whole if whole else _summed
     return made(matches, names, bounds, matches.room)

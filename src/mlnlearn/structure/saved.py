@@ -12,13 +12,17 @@ from mlnlearn.files import content_hash, open_input, read_text
 from mlnlearn.model.boosted.files import FORMAT as BOOSTED
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.paths.files import FORMAT as PATHS
+from mlnlearn.model.paths.files import from_plain as paths_from_plain
+from mlnlearn.model.paths.model import PathModel
 from mlnlearn.model.relational.files import FORMAT as FEATURES
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.structure.join_bayes.model import FORMAT as NET
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
-AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel | RelationalModel
+AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel | PathModel | RelationalModel
 """What learners make."""
+_FORMATS = (BOOSTED, NET, FEATURES, PATHS)
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel:
@@ -44,10 +48,10 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
     named = _looks_like_json(given)
     file = given if named else given.with_suffix(".json")
     plain = read_document(file) if named or file.exists() else None
-    if not isinstance(plain, dict) or plain.get("format") not in (BOOSTED, NET, FEATURES):
+    if not isinstance(plain, dict) or plain.get("format") not in _FORMATS:
         if named and given.suffix == ".json":
             raise InputError(
-                f"no model: its format is none of {BOOSTED!r}, {NET!r}, {FEATURES!r}",
+                f"no model: its format is none of {', '.join(map(repr, _FORMATS))}",
                 Location(str(file)),
             )
         return MLN.read(given)
@@ -57,6 +61,8 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
         return BoostedModel.from_plain(plain, str(file))
     if plain["format"] == FEATURES:
         return RelationalModel.from_plain(plain, str(file))
+    if plain["format"] == PATHS:
+        return paths_from_plain(plain, str(file))
     return JoinBayesModel.from_plain(plain, str(file))
 
 

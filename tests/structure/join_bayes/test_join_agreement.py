@@ -39,8 +39,8 @@ def random_parents(layout, rng, links):
 
 def with_random_net(learner, seed):
     class Random(learner):
-        def _parents(self, counter, *_):
-            return random_parents(counter.data.layout, np.random.default_rng(seed), self.links)
+        def _nets(self, counter, *_):
+            yield random_parents(counter.data.layout, np.random.default_rng(seed), self.links)
 
     return Random
 
@@ -202,9 +202,9 @@ def test_every_row_of_one_table_has_the_probability_of_the_net(learner):
     train, mapping = from_frames({"t": frame}, keys={"t": "id"})
 
     class Planted(learner):
-        def _parents(self, counter, *_):
+        def _nets(self, counter, *_):
             a, b, c = counter.data.layout.nodes
-            return {a: (), b: (a,), c: (a, b)}
+            yield {a: (), b: (a,), c: (a, b)}
 
     model = Planted(weights="log-probability").fit(Loaded(train, mapping)).model
     every = list(product("01", "012", "01"))

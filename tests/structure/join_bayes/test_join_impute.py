@@ -182,13 +182,13 @@ def test_completions_keep_what_is_known_and_leave_nothing_unknown(tables, links)
     def search(found, label):
         asked.append(label)
         own = {r.link: r.attributes for r in layout.relationships}
-        return {
+        yield {
             node: tuple(link for link, attributes in own.items() if node in attributes)
             + tuple(n for n in layout.attributes[:1] if node.is_attribute and n != node)
             for node in layout.nodes
         }
 
-    _, completions = Imputation(data, links, 10.0).structure(search)
+    *_, (_, completions) = Imputation(data, links, 10.0).structures(search)
     assert len(completions) == COMPLETIONS
     assert len(set(asked)) == len(asked) == 2  # the second search found the same
     completed = [data.completed(values) for values in completions]

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from mlnlearn.data.bands import banded, find_bands
 from mlnlearn.data.database import Database
+from mlnlearn.data.graph import Graph, GraphSplit
 from mlnlearn.data.load.alchemy import read_databases
 from mlnlearn.data.load.boostsrl import is_boostsrl, read_boostsrl
 from mlnlearn.data.load.build import Loaded, build_database
@@ -18,6 +19,7 @@ from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url, shown_address
+from mlnlearn.data.triple_view import database_of
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import open_input
 
@@ -51,7 +53,17 @@ class Data:
         return Data(databases, None if self.mapping is None else self.mapping.with_cuts(cuts))
 
 
-DataLike: TypeAlias = Data | Database | Loaded | str | Path | abc.Mapping[str, Any] | Sequence[Any]
+DataLike: TypeAlias = (
+    Data
+    | Database
+    | Graph
+    | GraphSplit
+    | Loaded
+    | str
+    | Path
+    | abc.Mapping[str, Any]
+    | Sequence[Any]
+)
 """A database, tables (as a loader returns them, as read, or as data frames by name), a file, folder
 or address of them; or several of these."""
 
@@ -77,6 +89,8 @@ def as_data(given: DataLike) -> Data:
         return given
     if isinstance(given, Database):
         return Data((given,))
+    if isinstance(given, Graph | GraphSplit):
+        return Data((database_of(given.train if isinstance(given, GraphSplit) else given),))
     if isinstance(given, Loaded):
         return Data((given.database,), given.mapping)
     if isinstance(given, str | Path):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, abc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from mlnlearn.data.load.discretize import cut_of
 from mlnlearn.data.load.edits import Edits, key_columns
@@ -20,12 +17,10 @@ from mlnlearn.data.load.mapping import (
     default_null,
 )
 from mlnlearn.data.load.names import clean_name, type_name, unused
-from mlnlearn.data.load.reading import Reading, read_column
-from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments
+from mlnlearn.data.load.reading import Reading, read_column, row_time
+from mlnlearn.data.load.spelling import moment_spelling, number_spelling
 from mlnlearn.data.load.tables import ROW, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors
-
-_BIRTH = re.compile(r"birth|born|dob|geb|death|died|until|expire|valid")
 
 
 def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
@@ -173,27 +168,6 @@ def _reading(table: Table, name: str, edit: abc.Mapping[str, Any]) -> Reading:
     if role == "value" or judged.role == "skip":
         return Reading("value", judged.why)  # whoever speaks of it wants it, as it is
     return judged
-
-
-def row_time(table: Table, moments: Sequence[str]) -> str:
-    """Return the column that says when a row is from: the first of several moments; not a birth.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.load.columns import Column
-    >>> days = {"sent": Column.of(["2020-01-05"]), "ordered": Column.of(["2020-01-01"])}
-    >>> row_time(Table("parcel", days), ["sent", "ordered"])
-    'ordered'
-    """
-    possible = [name for name in moments if not _BIRTH.search(name.lower())]
-
-    def earliness(name: str) -> tuple[bool, float]:
-        column = table.columns[name]
-        seconds = read_moments(column.names, moment_spelling(column.names) or "")
-        cells = seconds[column.codes[~column.missing]]
-        return column.has_missing, float(cells.mean()) if len(cells) else np.inf
-
-    return min(possible, key=earliness, default="")
 
 
 def _with_predicate_names(entries: Sequence[TableMapping]) -> Mapping:

@@ -8,6 +8,7 @@ from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from mlnlearn.data.load.cutoff import CutOff, TimeLimit, time_text
 from mlnlearn.data.load.discretize import METHODS, are_rising, cut_of
 from mlnlearn.data.load.mapping import ATTRIBUTES, KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
+from mlnlearn.data.load.reading import moments_of, row_time
 from mlnlearn.data.load.tables import ROW, ForeignKey, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors, Location
 from mlnlearn.files import read_text
@@ -76,7 +78,7 @@ def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], str]:
 def _check(data: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]) -> Iterator[str]:
     for name, settings in data.items():
         if name not in tables:
-            yield f"[{name}]: no such table; loaded are: {', '.join(tables)}"
+            yield f"[{name}]: no such table; {_meant(name, tables)}"
         elif not isinstance(settings, abc.Mapping):
             yield f"[{name}]: expected settings of a table, found {settings!r}"
         else:
@@ -102,8 +104,8 @@ def _check_table(
         return
     for column, entry in columns.items():
         if column not in tables[name].columns:
-            present = ", ".join(tables[name].columns)
-            yield f"[{name}] columns.{column}: no such column; the table has: {present}"
+            meant = _meant(column, tables[name].columns)
+            yield f"[{name}] columns.{column}: no such column; {meant}"
         elif not isinstance(entry, abc.Mapping):
             yield f"[{name}] columns.{column}: expected settings, found {entry!r}"
         else:
@@ -135,9 +137,16 @@ def _faults(
 ) -> Iterator[tuple[str, str]]:
     for key, value in settings.items():
         if key not in checks:
-            yield key, f"no such setting; there are: {', '.join([*checks, *also])}"
+            yield key, f"no such setting; {_meant(key, [*checks, *also])}"
         elif fault := checks[key](value):
             yield key, fault
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Return what a name that is not there may have meant, else what there is."""
+    spelled = {other.lower(): other for other in known}
+    near = get_close_matches(name.lower(), spelled, n=1)
+    return f"did you mean {spelled[near[0]]!r}?" if near else f"there are: {', '.join(known)}"
 
 
 def _expected(what: str, value: Any) -> str:
@@ -145,7 +154,11 @@ def _expected(what: str, value: Any) -> str:
 
 
 def _one_of(value: Any, choices: Sequence[str]) -> str:
-    return "" if value in choices else _expected(f"one of {', '.join(choices)}", value)
+    if value in choices:
+        return ""
+    near = isinstance(value, str) and get_close_matches(value, choices, n=1)
+    found = _expected(f"one of {', '.join(choices)}", value)
+    return f"{found}; did you mean {near[0]!r}?" if near else found
 
 
 def _a_name(value: Any) -> str:
@@ -175,6 +188,8 @@ def _two_or_more(value: Any) -> str:
 def with_cut_off(edits: Edits, cut_off: CutOff | None, tables: Sequence[Table]) -> Edits:
     """Return the edits with a cut-off for every table that has a time column.
 
+    Where nobody names one, these are the columns that seem to say when a row is from.
+
     Examples
     --------
     >>> with_cut_off({}, CutOff(1999, {"people": "born"}), [Table("people", {"born": None})])
@@ -192,7 +207,12 @@ def with_cut_off(edits: Edits, cut_off: CutOff | None, tables: Sequence[Table]) 
     found = {name: dict(edit) for name, edit in edits.items()}
     for name, setting in settings.items():
         found.setdefault(name, {"columns": {}}).update(setting)
-    timed = [edit for edit in found.values() if "time" in edit]
+    if not any(edit.get("time") for edit in found.values()):
+        for table in tables:
+            time = row_time(table, moments_of(table))
+            if time and "time" not in found.get(table.name, {}):
+                found.setdefault(table.name, {"columns": {}})["time"] = time
+    timed = [edit for edit in found.values() if edit.get("time")]
     if not timed:
         raise InputError(
             "cut-off: no table has a time column",

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_numbers
+from mlnlearn.data.load.spelling import (
+    moment_spelling,
+    number_spelling,
+    read_moments,
+    read_numbers,
+)
+from mlnlearn.data.load.tables import Table
 
 MANY_NUMBERS = 10
 """A column with more different numbers than this holds numbers; one with fewer, names for them."""
@@ -26,6 +32,7 @@ OTHER = "other"
 
 _TRUTHS = ({"false", "true"}, {"true"}, {"false"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
 _TEXT_TYPE = re.compile("CHAR|TEXT|CLOB|STRING")
+_BIRTH = re.compile(r"birth|born|dob|geb|death|died|until|expire|valid")
 _UNIQUE_SHARE = 0.5
 _LEAST_OF_A_NAME = 5
 _LEAST_COVERED = 0.2
@@ -158,6 +165,34 @@ def is_identifier(name: str) -> bool:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip().rstrip("."))
     return bool(_IDENTIFIER.search(spaced.lower()))
+
+
+def moments_of(table: Table) -> list[str]:
+    """Return the columns that hold days or moments."""
+    return [
+        name for name, column in table.columns.items() if moment_spelling(column.names) is not None
+    ]
+
+
+def row_time(table: Table, moments: Sequence[str]) -> str:
+    """Return the column that says when a row is from: the first of several moments; not a birth.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.columns import Column
+    >>> days = {"sent": Column.of(["2020-01-05"]), "ordered": Column.of(["2020-01-01"])}
+    >>> row_time(Table("parcel", days), ["sent", "ordered"])
+    'ordered'
+    """
+    possible = [name for name in moments if not _BIRTH.search(name.lower())]
+
+    def earliness(name: str) -> tuple[bool, float]:
+        column = table.columns[name]
+        seconds = read_moments(column.names, moment_spelling(column.names) or "")
+        cells = seconds[column.codes[~column.missing]]
+        return column.has_missing, float(cells.mean()) if len(cells) else np.inf
+
+    return min(possible, key=earliness, default="")
 
 
 def _most(pattern: re.Pattern[str], names: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +21,7 @@ from mlnlearn.model.relational.features import (
     Hop,
     Step,
 )
+from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList
 from mlnlearn.model.relational.trees import Node, Test
 
 FORMAT = "mlnlearn boosted features 1"
@@ -66,6 +68,35 @@ class NodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     no: NodeFile | UnsetType = UNSET
 
 
+class ConditionFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A test that must pass or fail."""
+
+    feature: int
+    holds: bool
+    above: float | UnsetType = UNSET
+    names: list[str] | UnsetType = UNSET
+    missing: bool | UnsetType = UNSET
+
+
+class RuleFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule to read."""
+
+    conditions: list[ConditionFile]
+    weights: list[float]
+    share: float
+    base: float
+    support: int
+    says: str
+
+
+class ListFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A short list of rules."""
+
+    start: list[float]
+    rules: list[RuleFile]
+    kept: float | None
+
+
 class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
     """A model of boosted features."""
 
@@ -82,6 +113,7 @@ class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
     start: list[float]
     features: list[FeatureFile]
     trees: list[NodeFile]
+    listed: ListFile | None
     checksum: str = ""
     rules: str = ""
 
@@ -143,16 +175,63 @@ def node_to_plain(node: Node, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
     found: dict[str, Any] = {"values": list(node.values)}
     if node.test is None or node.yes is None or node.no is None:
         return found
-    test = node.test
-    found["feature"] = numbers.setdefault(test.feature, len(numbers))
+    found |= _test_to_plain(node.test, numbers)
+    found["yes"] = node_to_plain(node.yes, numbers)
+    found["no"] = node_to_plain(node.no, numbers)
+    return found
+
+
+def _test_to_plain(test: Test, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"feature": numbers.setdefault(test.feature, len(numbers))}
     if test.threshold is None:
         found["names"] = list(test.names)
     else:
         found["above"] = test.threshold
     found["missing"] = test.missing
-    found["yes"] = node_to_plain(node.yes, numbers)
-    found["no"] = node_to_plain(node.no, numbers)
     return found
+
+
+def _test_from_file(file: NodeFile | ConditionFile, features: list[AnyFeature]) -> Test:
+    if isinstance(file.feature, UnsetType) or not 0 <= file.feature < len(features):
+        raise InputError(f"there is no feature {file.feature}")
+    if isinstance(file.above, UnsetType) == isinstance(file.names, UnsetType):
+        raise InputError("a test has a threshold or names")
+    names = () if isinstance(file.names, UnsetType) else tuple(file.names)
+    return Test(features[file.feature], _or_none(file.above), names, file.missing is True)
+
+
+def list_to_plain(rules: RuleList, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
+    """Return a list of rules as plain data; features get their numbers as they come."""
+    plain = [
+        {
+            "conditions": [
+                {**_test_to_plain(c.test, numbers), "holds": c.holds} for c in rule.conditions
+            ],
+            "weights": list(rule.weights),
+            "share": rule.share,
+            "base": rule.base,
+            "support": rule.support,
+            "says": rule.says,
+        }
+        for rule in rules.rules
+    ]
+    return {"start": list(rules.start), "rules": plain, "kept": rules.kept}
+
+
+def list_from_file(file: ListFile, features: list[AnyFeature], outputs: int) -> RuleList:
+    """Undo `list_to_plain`."""
+    rules = []
+    for rule in file.rules:
+        if len(rule.weights) != outputs:
+            raise InputError(f"a rule has {len(rule.weights)} weights, and not {outputs}")
+        conditions = tuple(
+            Condition(_test_from_file(item, features), item.holds) for item in rule.conditions
+        )
+        weights = tuple(rule.weights)
+        rules.append(
+            ReadableRule(conditions, weights, rule.share, rule.base, rule.support, rule.says)
+        )
+    return RuleList(tuple(file.start), tuple(rules), file.kept)
 
 
 def node_from_file(file: NodeFile, features: list[AnyFeature], outputs: int) -> Node:
@@ -164,21 +243,18 @@ def node_from_file(file: NodeFile, features: list[AnyFeature], outputs: int) -> 
         return Node(values)
     if isinstance(file.yes, UnsetType) or isinstance(file.no, UnsetType):
         raise InputError("a test without nodes below")
-    if not 0 <= file.feature < len(features):
-        raise InputError(f"there is no feature {file.feature}")
-    if isinstance(file.above, UnsetType) == isinstance(file.names, UnsetType):
-        raise InputError("a test has a threshold or names")
-    names = () if isinstance(file.names, UnsetType) else tuple(file.names)
-    test = Test(features[file.feature], _or_none(file.above), names, file.missing is True)
+    test = _test_from_file(file, features)
     below = [node_from_file(part, features, outputs) for part in (file.yes, file.no)]
     return Node(values, test, *below)
 
 
-def trees_to_plain(trees: list[Node]) -> dict[str, Any]:
-    """Return trees with the features that they test."""
+def trees_to_plain(trees: Sequence[Node], rules: RuleList | None = None) -> dict[str, Any]:
+    """Return trees and a list of rules, with the features that they test."""
     numbers: dict[AnyFeature, int] = {}
     plain = [node_to_plain(tree, numbers) for tree in trees]
-    return {"features": [feature_to_plain(feature) for feature in numbers], "trees": plain}
+    listed = None if rules is None else list_to_plain(rules, numbers)
+    features = [feature_to_plain(feature) for feature in numbers]
+    return {"features": features, "trees": plain, "listed": listed}
 
 
 class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -186,9 +262,14 @@ class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
 
     features: list[FeatureFile]
     trees: list[NodeFile]
+    listed: ListFile | None
 
 
-def trees_from_file(file: TreesFile | ModelFile, outputs: int) -> list[Node]:
+def trees_from_file(
+    file: TreesFile | ModelFile, outputs: int
+) -> tuple[list[Node], RuleList | None]:
     """Undo `trees_to_plain`."""
     features = [feature_from_file(feature) for feature in file.features]
-    return [node_from_file(tree, features, outputs) for tree in file.trees]
+    trees = [node_from_file(tree, features, outputs) for tree in file.trees]
+    listed = None if file.listed is None else list_from_file(file.listed, features, outputs)
+    return trees, listed

@@ -36,7 +36,10 @@ from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.files import FORMAT, ModelFile, trees_from_file, trees_to_plain
+from mlnlearn.model.relational.network import derived_database, derived_names, network_text
+from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import Node, features_of, tree_scores
+from mlnlearn.syntax.mln import parse_mln
 
 Kind = Literal["logistic", "classes", "squares"]
 _CLOSED_FORM = "closed form"
@@ -66,6 +69,8 @@ class RelationalModel:
         Predicates of the data, and how tables became them; None where there were no tables.
     row_set, column
         Where what is predicted stands: a column of a row set, or (None) its rows.
+    listed
+        A short list of rules that says most of what the trees say.
     """
 
     target: str
@@ -79,6 +84,7 @@ class RelationalModel:
     mapping: TablesMapping | None = None
     row_set: str = ""
     column: str | None = None
+    listed: RuleList | None = None
 
     @property
     def outputs(self) -> int:
@@ -315,18 +321,31 @@ class RelationalModel:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"{self.target}: {len(self.trees)} trees over {len(self.features())} features"
+        features = f"{len(self.trees)} trees over {len(self.features())} features"
+        yield f"{self.target}: {features}"
+        if self.listed is None:
+            return
+        kept = self.listed.kept
+        share = "" if kept is None else f", which keep {kept:.0%} of what they gain"
+        yield f"in {len(self.listed.rules)} rules{share}:"
+        for rule in self.listed.rules:
+            yield f"{rule.weight:+8.4f}  {rule.sentence(self.target)}"
 
     def rules(self, max_rules: int = 20) -> list[tuple[str, float]]:
-        """Return the features with how much they change scores, those of most effect first."""
-        totals: dict[str, float] = {}
-        for tree in self.trees:
-            for node in tree.nodes():
-                if node.test is not None and node.yes is not None and node.no is not None:
-                    gap = np.abs(np.array(node.yes.values) - node.no.values).mean()
-                    totals[str(node.test)] = totals.get(str(node.test), 0.0) + float(gap)
-        ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-        return ranked[:max_rules]
+        """Return the rules of the short list as sentences with their weights, the first so many.
+
+        `listed` has them with their conditions, shares and numbers of examples, and how much of
+        the trees' gain over the base rate they keep on held-out examples.
+        """
+        rules = () if self.listed is None else self.listed.rules[:max_rules]
+        return [(rule.sentence(self.target), rule.weight) for rule in rules]
+
+    def distilled(self) -> RelationalModel:
+        """Return the short list of rules as a model of its own."""
+        if self.listed is None:
+            raise InputError("this model has no short list of rules")
+        alone = replace(self.listed, kept=None)
+        return replace(self, start=alone.start, trees=alone.trees(), listed=alone)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
@@ -346,13 +365,44 @@ class RelationalModel:
             "schema": schema_to_plain(self.schema),
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
             "start": list(self.start),
-            **trees_to_plain(list(self.trees)),
+            **trees_to_plain(self.trees, self.listed),
         }
 
     def file_text(self) -> str:
-        """Return what the model says, as comments."""
-        lines = [f"// {line}" for line in str(self).splitlines()]
-        return RULES_MARK + "\n".join(lines) + "\n"
+        """Return the short list of rules as a network over derived predicates, with comments."""
+        lines = "\n".join(f"// {line}" for line in str(self).splitlines())
+        if self.kind == "squares" or not self.schema.predicates or self.listed is None:
+            return f"{RULES_MARK}{lines}\n"
+        return f"{RULES_MARK}{lines}\n\n{self.distilled().network_text()}"
+
+    def network_text(self) -> str:
+        """Return the model as a Markov logic network over derived predicates.
+
+        Each test is a predicate, with a comment that says it in words; `derived_facts` has the
+        facts of these predicates. Given them, the network gives the model's probabilities exactly.
+        """
+        if self.kind == "squares":
+            raise InputError(f"{self.target} is a number: no network speaks of its values")
+        target = self.schema[self.predicate]
+        heads: tuple[str, ...] = ()
+        if self._valued:
+            heads = self.classes if self.kind == "classes" else self.classes[1:]
+        marked = self.schema.exclusive(target.name)
+        return network_text(target, marked, heads, self.start, self.trees)
+
+    def derived_facts(self, database: Database) -> Database:
+        """Return the facts of the predicates that `network_text` declares."""
+        known = self._with_classes(database)
+        schema = parse_mln(self.network_text()).schema
+        atoms = all_atoms(known, self.predicate)
+        view = relational([known], self.mapping)
+        home = Place(self.row_set, self.column)
+        rows = atom_rows(view, home, atoms, self._valued)
+        columns = self.columns(without_place(view, home), rows.base)
+        names = derived_names(self.trees, self.predicate)
+        keys = atoms[:-1] if self._valued else atoms
+        passing = {name: t.holds(columns[t.feature])[rows.row] for t, name in names.items()}
+        return derived_database(schema, known.domains, passing, keys)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> RelationalModel:
@@ -369,7 +419,7 @@ class RelationalModel:
             if len(file.start) != outputs:
                 raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
             with within("trees"):
-                trees = trees_from_file(file, outputs)
+                trees, listed = trees_from_file(file, outputs)
             with within("schema"):
                 schema = schema_from_file(file.schema)
             with within("mapping"):
@@ -386,6 +436,7 @@ class RelationalModel:
             mapping,
             file.row_set,
             file.column,
+            listed,
         )
 
 

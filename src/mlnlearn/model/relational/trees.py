@@ -34,7 +34,7 @@ class Test:
     Examples
     --------
     >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
-    number of friends by one > 2.5
+    at least 3 friends by one
     """
 
     feature: AnyFeature
@@ -53,19 +53,13 @@ class Test:
         codes = np.where(unknown, -1, values.values).astype(np.int64)
         return np.where(unknown, self.missing, passing[codes])
 
-    @property
-    def is_flag(self) -> bool:
-        """Whether the feature is 0 or 1."""
-        steps = self.feature.steps if isinstance(self.feature, Feature) else ()
-        back = [step for step in steps if isinstance(step, Backward)]
-        valued = isinstance(self.feature, Feature) and self.feature.value is not None
-        return valued and all(step.aggregate in ("exists", "latest") for step in back)
-
     def sentence(self, holds: bool = True) -> str:
         """Say the test, or that it fails."""
         text = str(self.feature)
         if self.threshold == LARGEST:
             return f"{text} is {'not ' if holds else ''}known"
+        if self.threshold is not None and text.startswith(_COUNTED):
+            return _counted(text, self.threshold, holds)
         if self.threshold is not None:
             said = f"{text} {'>' if holds else '≤'} {self.threshold:g}"
         elif len(self.names) == 1:
@@ -85,6 +79,24 @@ class Test:
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+_COUNTED = ("number of ", "any ")
+
+
+def _counted(text: str, threshold: float, holds: bool) -> str:
+    """Say that something is there so many times.
+
+    Examples
+    --------
+    >>> _counted("number of friends", 2.5, True), _counted("number of friends", 0.5, False)
+    ('at least 3 friends', 'no friends')
+    """
+    what = text.removeprefix("number of ").removeprefix("any ")
+    least = int(np.floor(threshold)) + 1
+    if least == 1:
+        return f"{'some' if holds else 'no'} {what}"
+    return f"{'at least' if holds else 'fewer than'} {least} {what}"
 
 
 @dataclass(frozen=True, slots=True)

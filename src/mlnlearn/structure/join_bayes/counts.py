@@ -9,6 +9,7 @@ are not asked for; each of those is a join over true links, in which an entity i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,13 +18,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, times
+from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, group_sums, times
 from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.run import check_time
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.layout import Relationship
+from mlnlearn.structure.join_bayes.work import FAMILY, Work
 
 _POPULATION = "population"
 _REMEMBERED_ROWS = 20_000_000
@@ -73,7 +75,8 @@ class FamilyCounter:
     """Counts families of nodes over encoded databases; answers are exact and remembered.
 
     Where values are unknown, families that ask for them are counted on several completions of the
-    data, if there are any; else on the tuples in which all their values are known.
+    data, if there are any; else on the tuples in which all their values are known. What it takes
+    is added to `work`.
 
     Examples
     --------
@@ -100,9 +103,15 @@ class FamilyCounter:
     m m T 1
     """
 
-    def __init__(self, data: EncodedData, completions: Sequence[EncodedData] = ()) -> None:
+    def __init__(
+        self,
+        data: EncodedData,
+        completions: Sequence[EncodedData] = (),
+        work: Work | None = None,
+    ) -> None:
         self.data, self.completions = data, tuple(completions)
-        self._completed = [FamilyCounter(completion) for completion in completions]
+        self.work = Work() if work is None else work
+        self._completed = [FamilyCounter(completion, (), self.work) for completion in completions]
         self.relationships = {r.predicate.name: r for r in data.layout.relationships}
         self._profiles: dict[tuple[Node, ...], tuple[Codes, tuple[Codes, ...]]] = {}
         self._memory: dict[tuple[object, ...], Counts] = {}
@@ -145,6 +154,7 @@ class FamilyCounter:
         key = (frozenset(wanted), frozenset(scope), frozenset(true))
         found = self._memory.get(key)
         if found is None:
+            self.work.add(FAMILY)
             if self._completed and any(n.predicate.name in self.data.unknown for n in wanted):
                 parts = [part._count(wanted, *where, (), {}, False) for part in self._completed]
                 found = _together(parts)
@@ -154,12 +164,19 @@ class FamilyCounter:
             self._memory[key] = found
         return found if found.nodes == wanted else found.project(wanted)
 
+    def forget(self) -> None:
+        """Forget what was counted, so that further work does not depend on what came before."""
+        self._memory.clear()
+        self._rows = 0
+        self._profiles.clear()
+        for part in self._completed:
+            part.forget()
+
     def _make_room(self, rows: int) -> None:
         """Forget what was counted before where it and some new rows would be too much to hold."""
         self._rows += rows
         if self._rows > _REMEMBERED_ROWS:
-            self._memory.clear()
-            self._profiles.clear()
+            self.forget()
             self._rows = rows
 
     def _count(
@@ -179,6 +196,8 @@ class FamilyCounter:
         variables |= dict.fromkeys(keep)
         inside = tuple(dict.fromkeys(merged.get(v, v) for v in variables))
         outside = tuple({merged.get(v, v) for v in scope} - set(inside))
+        if len(inside) == 1 and not (asked or given or keep or merged or unknown):
+            return self._within_table(nodes, inside[0], outside)
         job = _Job(self, nodes, inside, outside, keep, merged)
         parts = []
         for chosen in _subsets(free):
@@ -188,6 +207,23 @@ class FamilyCounter:
                 sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
                 parts.append(job.decided(table, {*given, *kept_true}, sign))
         return job.merge(parts, unknown=unknown)
+
+    def _within_table(
+        self, nodes: tuple[Node, ...], variable: Variable, outside: tuple[Variable, ...]
+    ) -> Counts:
+        """Count attributes of one entity: rows of its table, without a join."""
+        data = self.data
+        columns = [data.values[node.predicate.name] for node in nodes]
+        known = np.ones(len(columns[0]), np.bool_)
+        for node, column in zip(nodes, columns, strict=True):
+            if node.predicate.name in data.unknown:
+                known &= column < node.size
+        self.work.add(len(known))
+        counts = data.spread(outside)[data.owner[data.layout.types[variable]]]
+        if not known.all():
+            columns, counts = [column[known] for column in columns], counts[known]
+        rows, sums = group_sums(columns, [node.size for node in nodes], counts)
+        return Counts(nodes, tuple(rows), sums)
 
     def profiles(self, attributes: tuple[Node, ...]) -> tuple[Codes, tuple[Codes, ...]]:
         """Return each entity's profile over some attributes, and the values of every profile."""
@@ -220,9 +256,7 @@ class _Job:
             v: tuple(n for n in own if merged.get(n.variables[0], n.variables[0]) == v)
             for v in variables
         }
-        self.spread = np.ones(self.data.populations, np.int64)
-        for variable in outside:
-            self.spread = times(self.spread, self.data.sizes[self.data.layout.types[variable]])
+        self.spread = self.data.spread(outside)
         self.sizes: dict[str, int] = {_POPULATION: self.data.populations}
         for variable, kind in self.kinds.items():
             self.sizes[_entity(variable)] = self.data.total(kind)
@@ -234,24 +268,30 @@ class _Job:
     def flat(self, true: tuple[str, ...]) -> _Table:
         """Count with some relationships true, whatever the others are."""
         relationships = [self.counter.relationships[name] for name in true]
-        waiting = [self._links(relationship) for relationship in relationships]
+        links = [self._links(relationship) for relationship in relationships]
         linked = {self.merged.get(v, v) for r in relationships for v in r.variables}
-        tables = [self._alone(v) for v in self.variables if v not in linked]
-        while waiting:
-            joined = waiting.pop(0)
-            joined = self._forget(joined, waiting)
-            while True:
-                ids = {name for name in joined.columns if name.startswith("#")}
-                near = next((t for t in waiting if ids & t.columns.keys()), None)
-                if near is None:
-                    break
-                waiting = [table for table in waiting if table is not near]
-                joined = self._join(joined, self._forget(near, [joined, *waiting]), waiting)
-            tables.append(joined)
+        tables = [
+            self._forget(table, [*links[:place], *links[place + 1 :]])
+            for place, table in enumerate(links)
+        ]
+        while (pair := self._nearest(tables)) is not None:
+            rest = [table for place, table in enumerate(tables) if place not in pair]
+            tables = [self._join(tables[pair[0]], tables[pair[1]], rest), *rest]
+        tables += [self._alone(v) for v in self.variables if v not in linked]
         whole = tables[0] if tables else self._nothing()
         for table in tables[1:]:
             whole = self._join(whole, table, [])
         return whole
+
+    def _nearest(self, tables: Sequence[_Table]) -> tuple[int, int] | None:
+        """Return the two tables to join next: those whose join should have the fewest rows."""
+        found = []
+        for (first, left), (second, right) in combinations(enumerate(tables), 2):
+            shared = [n for n in left.columns if n.startswith("#") and n in right.columns]
+            if shared:
+                matching = math.prod(max(self.sizes[name], 1) for name in shared)
+                found.append((len(left) * len(right) / matching, first, second))
+        return min(found)[1:] if found else None
 
     def _links(self, relationship: Relationship) -> _Table:
         entities = self.data.links[relationship.predicate.name]
@@ -264,6 +304,7 @@ class _Job:
         for node in relationship.attributes:
             if node in self.nodes:
                 columns[str(node)] = self.data.values[node.predicate.name]
+        self.counter.work.add(entities.shape[1])
         owner = self.data.owner[relationship.predicate.types[0]]
         columns[_POPULATION] = owner[entities[0]]
         if not alike.all():
@@ -272,6 +313,7 @@ class _Job:
 
     def _alone(self, variable: Variable) -> _Table:
         owner = self.data.owner[self.kinds[variable]]
+        self.counter.work.add(len(owner))
         entities = np.arange(len(owner), dtype=np.int32)
         columns = {_entity(variable): entities, _POPULATION: owner}
         return self._forget(SparseTable(columns, np.ones(len(owner), np.int64)), [])
@@ -289,7 +331,7 @@ class _Job:
         """Join two tables, and forget what no other one asks for."""
         left, first = self._profiled(left, others)
         right, second = self._profiled(right, others)
-        return join(left, right, first | second, self.sizes, _ROOM)
+        return join(left, right, first | second, self.sizes, _ROOM, self.counter.work.add)
 
     def _profiled(self, table: _Table, others: Sequence[_Table]) -> tuple[_Table, set[str]]:
         """Add the profiles of entities that no other table asks for; name the columns to keep."""

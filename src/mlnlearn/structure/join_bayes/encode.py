@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints, rows_of
+from mlnlearn.counting.arrays import Codes, Ints, rows_of, times
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 
@@ -82,6 +83,13 @@ class EncodedData:
     def total(self, kind: str) -> int:
         """Return the number of entities of a type in all databases."""
         return int(self.sizes[kind].sum())
+
+    def spread(self, variables: Iterable[Variable]) -> Ints:
+        """Return how many tuples of entities some variables have in every population."""
+        tuples = np.ones(self.populations, np.int64)
+        for variable in variables:
+            tuples = times(tuples, self.sizes[self.layout.types[variable]])
+        return tuples
 
     def _facts(self, node: Node) -> Iterator[tuple[Codes, Codes]]:
         """Yield entities of the facts that tell a node's values, and the codes of these."""

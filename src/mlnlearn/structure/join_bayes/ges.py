@@ -17,11 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations, permutations
 
 import numpy as np
 
 from mlnlearn.errors import InputError
 from mlnlearn.run import check_time
+from mlnlearn.structure.join_bayes.changes import Change, single_changes
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
@@ -36,8 +38,12 @@ from mlnlearn.structure.join_bayes.graphs import (
 LocalScore = Callable[[int, tuple[int, ...]], float]
 """Score of a node (first) given its parents, in ascending order."""
 
+RESTARTS = 10
+"""How often a search starts again by default."""
 _STEP = 1e-7
 """What an improvement must exceed, relative to rounding in sums of logarithms."""
+_ROUNDING = 1e-10
+"""More than sums of the same scores in another order can differ, relative to them."""
 
 
 def greedy_equivalence_search(
@@ -46,8 +52,9 @@ def greedy_equivalence_search(
     constraints: EdgeConstraints | None = None,
     *,
     max_parents: int | None = None,
+    partners: int | None = None,
     patience: int = 5,
-    restarts: int = 10,
+    restarts: int = RESTARTS,
 ) -> Dag:
     """Return a DAG of high score, as one set of parents a node.
 
@@ -61,6 +68,9 @@ def greedy_equivalence_search(
         Edges that must be there, and edges that must not.
     max_parents
         No more parents than these, required ones aside.
+    partners
+        Edges are looked for between nodes of which one is among so many best partners of the other,
+        by the gain of a single edge; by default between all.
     patience
         Steps without a new best score after which the walk through worse DAGs ends.
     restarts
@@ -82,6 +92,8 @@ def greedy_equivalence_search(
     if problem:
         raise InputError(problem)
     search = _Search(size, score, rules, size if max_parents is None else max_parents)
+    if partners is not None:
+        search.rules = search.screened(tuple(start), partners)
     ends = []
     for turns_first in (False, True):
         search.become(tuple(start))
@@ -131,6 +143,27 @@ class _Search:
 
     def sum_of(self, dag: Dag) -> float:
         return sum(self.local(node, parents) for node, parents in enumerate(dag))
+
+    def screened(self, start: Dag, partners: int) -> EdgeConstraints:
+        """Forbid the edges between nodes that are not among each other's best partners."""
+        near: list[list[tuple[float, int]]] = [[] for _ in range(self.size)]
+        for x, y in combinations(range(self.size), 2):
+            gains = [
+                self.local(child, start[child] | 1 << parent) - self.local(child, start[child])
+                for parent, child in ((x, y), (y, x))
+                if self.rules.allows(parent, child) and not start[child] >> parent & 1
+            ]
+            if gains:
+                near[x].append((-max(gains), y))
+                near[y].append((-max(gains), x))
+        kept = {
+            frozenset((node, other))
+            for node, found in enumerate(near)
+            for _, other in sorted(found)[:partners]
+        }
+        pairs = permutations(range(self.size), 2)
+        far = {pair for pair in pairs if frozenset(pair) not in kept} - self.rules.required
+        return EdgeConstraints(self.rules.required, self.rules.forbidden | far)
 
     def become(self, dag: Dag) -> None:
         self.dag, self.total = dag, self.sum_of(dag)
@@ -251,45 +284,36 @@ class _Search:
     def shaken(self, dag: Dag, rng: np.random.Generator) -> Dag:
         """Return a DAG with some single changes at random."""
         for _ in range(max(3, self.size // 2)):
-            others = [
-                other
-                for other in self._single_changes(dag)
-                if not has_circle(other) and obeys(other, self.rules)
-            ]
-            if not others:
+            changes = list(single_changes(dag, self.rules, self.max_parents))
+            if not changes:
                 break
-            dag = others[int(rng.integers(len(others)))]
+            dag = changes[int(rng.integers(len(changes)))].of(dag)
         return dag
 
     def _neighbour(self, dag: Dag, seen: set[Dag]) -> tuple[float, Dag]:
-        """Return the best DAG one change away that was not seen; nothing where all were."""
-        scored = (
-            (self.sum_of(other), other)
-            for other in self._single_changes(dag)
-            if other not in seen and not has_circle(other) and obeys(other, self.rules)
-        )
-        return max(scored, default=(-math.inf, ()))
+        """Return the best DAG one change away that was not seen; nothing where all were.
+
+        Sums of whole DAGs decide; they are taken where the difference of the families that change,
+        which is the same up to rounding, comes near the best.
+        """
+        changes = list(single_changes(dag, self.rules, self.max_parents))
+        gains = [(self._gain(dag, change), place) for place, change in enumerate(changes)]
+        gains.sort(key=lambda item: -item[0])
+        best: tuple[float, Dag] = (-math.inf, ())
+        lowest = -math.inf
+        for gain, place in gains:
+            if gain < lowest:
+                break
+            other = changes[place].of(dag)
+            if other not in seen:
+                total = self.sum_of(other)
+                best = max(best, (total, other))
+                lowest = max(lowest, gain - _ROUNDING * max(1.0, abs(total)))
+        return best
+
+    def _gain(self, dag: Dag, change: Change) -> float:
+        return sum(self.local(node, new) - self.local(node, dag[node]) for node, new in change)
 
     @property
     def _step(self) -> float:
         return _STEP * max(1.0, abs(self.total) * 1e-6)
-
-    def _single_changes(self, dag: Dag) -> Iterator[Dag]:
-        for child in range(self.size):
-            for parent in range(self.size):
-                if parent == child:
-                    continue
-                if dag[child] >> parent & 1:
-                    without = self._with(dag, child, dag[child] & ~(1 << parent))
-                    yield without
-                    if self._room(without, parent) and self.rules.allows(child, parent):
-                        yield self._with(without, parent, without[parent] | 1 << child)
-                elif self._room(dag, child) and self.rules.allows(parent, child):
-                    yield self._with(dag, child, dag[child] | 1 << parent)
-
-    def _room(self, dag: Dag, node: int) -> bool:
-        return dag[node].bit_count() < self.max_parents
-
-    @staticmethod
-    def _with(dag: Dag, node: int, parents: int) -> Dag:
-        return (*dag[:node], parents, *dag[node + 1 :])

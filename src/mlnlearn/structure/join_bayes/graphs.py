@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 Edge = tuple[int, int]
@@ -32,6 +33,35 @@ class EdgeConstraints:
     def allows(self, parent: int, child: int) -> bool:
         """Tell whether an edge may be there, in this direction."""
         return (parent, child) not in self.forbidden and (child, parent) not in self.required
+
+    def undecided(self, size: int) -> int:
+        """Return how many pairs of nodes may have an edge, and need none.
+
+        Examples
+        --------
+        >>> EdgeConstraints(frozenset({(0, 1)}), frozenset({(2, 0)})).undecided(3)
+        2
+        """
+        closed = {edge for edge in self.forbidden if edge[::-1] in self.forbidden}
+        closed |= self.required | {edge[::-1] for edge in self.required}
+        return (size * (size - 1) - len(closed)) // 2
+
+    @cached_property
+    def required_parents(self) -> dict[int, int]:
+        """For each child with such edges, the set of parents that it must have."""
+        return _by_child(self.required)
+
+    @cached_property
+    def forbidden_parents(self) -> dict[int, int]:
+        """For each child with such edges, the set of parents that it may not have."""
+        return _by_child(self.forbidden)
+
+
+def _by_child(edges: Iterable[Edge]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for parent, child in edges:
+        found[child] = found.get(child, 0) | 1 << parent
+    return found
 
 
 class Pattern:
@@ -187,8 +217,9 @@ def _may_be_last(pattern: Pattern, node: int) -> bool:
 
 def obeys(dag: Dag, constraints: EdgeConstraints) -> bool:
     """Tell whether a DAG has all required and no forbidden edges."""
-    return all(dag[child] >> parent & 1 for parent, child in constraints.required) and not any(
-        dag[child] >> parent & 1 for parent, child in constraints.forbidden
+    required, forbidden = constraints.required_parents, constraints.forbidden_parents
+    return all(parents & ~dag[child] == 0 for child, parents in required.items()) and not any(
+        parents & dag[child] for child, parents in forbidden.items()
     )
 
 
@@ -208,6 +239,31 @@ def has_circle(dag: Sequence[int]) -> bool:
         left.difference_update(free)
         done |= mask(free)
     return False
+
+
+def ancestors(dag: Dag) -> list[int]:
+    """Return for each node the set of all nodes above it; edges must not run in a circle.
+
+    Examples
+    --------
+    >>> ancestors((0, 0b001, 0b010))
+    [0, 1, 3]
+    """
+    above = [0] * len(dag)
+    left = list(range(len(dag)))
+    done = 0
+    while left:
+        waiting = []
+        for node in left:
+            if dag[node] & ~done:
+                waiting.append(node)
+                continue
+            above[node] = dag[node]
+            for parent in bits(dag[node]):
+                above[node] |= above[parent]
+            done |= 1 << node
+        left = waiting
+    return above
 
 
 def bits(nodes: int) -> Iterator[int]:

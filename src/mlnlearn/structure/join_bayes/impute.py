@@ -28,7 +28,7 @@ from mlnlearn.structure.join_bayes.rules import Family, FamilyRules, table_rules
 
 Floats = NDArray[np.float64]
 Parents = Mapping[Node, tuple[Node, ...]]
-Search = Callable[[FamilyCounter, str], Parents]
+Search = Callable[[FamilyCounter, str], Iterator[Parents]]
 Values = dict[str, Codes]
 
 COMPLETIONS = 3
@@ -61,22 +61,28 @@ class Imputation:
     links: bool
     sample_size: float
 
-    def structure(self, search: Search) -> tuple[Parents, list[Values]]:
-        """Return each node's parents, and the values of incomplete attributes by completion.
+    def structures(self, search: Search) -> Iterator[tuple[Parents, list[Values]]]:
+        """Yield each node's parents, and the values of incomplete attributes by completion.
 
-        `search` returns the parents for counts; with data that are complete it is asked once.
+        `search` yields the parents for counts, better and better ones. With data that are complete
+        it is asked once; else its first results come without completions, and from then on only
+        what a whole search found. The last are the best.
         """
         if not self.data.unknown:
-            return search(FamilyCounter(self.data), ""), []
+            yield from ((parents, []) for parents in search(FamilyCounter(self.data), ""))
+            return
         rng = np.random.default_rng(0)
         drawn = [self._independent(rng) for _ in range(COMPLETIONS)]
         before: list[Parents] = []
-        while True:
-            parents = search(self._counter(drawn), f"completed {len(before)}: ")
+        for number in range(SEARCHES):
+            for parents in search(self._counter(drawn), f"completed {number}: "):
+                if not number:
+                    yield parents, []
             for _ in range(STEPS):
                 drawn = self._redrawn(drawn, parents, rng)
-            if parents in before or len(before) == SEARCHES - 1:
-                return parents, drawn
+            yield parents, drawn
+            if parents in before:
+                return
             before.append(parents)
 
     def _counter(self, drawn: Sequence[Values]) -> FamilyCounter:

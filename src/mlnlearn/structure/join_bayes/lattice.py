@@ -7,23 +7,36 @@ found there is forbidden, so that each step only asks what the longer join can a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeVar
 
+from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.journal import Journal
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.run import Course
+from mlnlearn.structure.join_bayes.chains import Chain, longer_chains
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
-from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
-from mlnlearn.structure.join_bayes.graphs import EdgeConstraints, bits, has_circle
+from mlnlearn.structure.join_bayes.ges import RESTARTS, LocalScore, greedy_equivalence_search
+from mlnlearn.structure.join_bayes.graphs import Dag, EdgeConstraints, bits, has_circle
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
+from mlnlearn.structure.join_bayes.work import FAMILY, OutOfWorkError
 
 NodeEdge = tuple[Node, Node]
 T = TypeVar("T")
+
+MAX_WORK = 150_000_000
+"""Work for chains of several relationships; hepatitis, with seven tables, takes a sixth of it."""
+WIDE, PARTNERS, WIDE_PARENTS = 24, 12, 6
+"""A search over more nodes is a wide one: each looks at so many best partners, and so many parents.
+
+No table or chain of the papers' data sets has so many nodes.
+"""
+_CHAIN = 100_000
+"""Work to see what is open on a chain."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +65,17 @@ class LearnAndJoin:
         The longest chain of relationships to learn on; by default as long as there are.
     max_parents
         The most parents of a node that are learned on one level.
+    max_work
+        How much work the chains of several relationships may take (see `Work`); unlimited if None.
+        A table or chain of more than `WIDE` nodes is then searched less thoroughly, too.
     journal
         Where the edges of every table and chain are written down, and read again by a later run.
     course
         Its time, and who is told of progress.
     label
         Tells the searches of one journal apart.
+    remarks
+        What was left out, for want of `max_work`, one sentence each.
 
     Examples
     --------
@@ -79,37 +97,86 @@ class LearnAndJoin:
     sample_size: float = 10.0
     max_chain: int | None = None
     max_parents: int | None = None
+    max_work: int | None = MAX_WORK
     journal: Journal = field(default_factory=Journal)
     course: Course = field(default_factory=Course)
     label: str = ""
     layout: Layout = field(init=False)
+    remarks: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.layout = self.counter.data.layout
 
     def edges(self) -> frozenset[NodeEdge]:
         """Return the edges of the whole net: those of the longest chains."""
+        *_, found = self.levels()
+        return found
+
+    def levels(self) -> Iterator[frozenset[NodeEdge]]:
+        """Yield the edges of the whole net as far as they are known after each level."""
         variables = self._main_variables()
         tables = [self._entity_table(v) for v in self._each("tables", variables)]
-        level: dict[frozenset[Relationship], Learned] = {
+        yield self._final(tables)
+        level: dict[Chain, Learned] = {
             frozenset({relationship}): self._chain((relationship,), tables)
             for relationship in self._each("relationships", self.layout.relationships)
         }
         found = [*tables, *level.values()]
-        longest = self.max_chain or len(self.layout.relationships)
-        for length in range(2, longest + 1):
-            above: dict[frozenset[Relationship], Learned] = {}
-            chains = _joined(level, self.layout.relationships)
-            for chain in self._each(f"chains of {length} relationships", chains):
-                parts = [level[part] for part in level if part < chain]
-                above[chain] = self._chain(self._ordered(chain), parts)
-            if not above:
+        yield self._final(found)
+        left = self.max_work
+        for length in range(2, (self.max_chain or len(self.layout.relationships)) + 1):
+            before = self.counter.work.spent
+            level = self._longer(length, level, left)
+            if left is not None:
+                left -= self.counter.work.spent - before
+            if not level:
                 break
-            level = above
             found += level.values()
-        return self._final(found)
+            yield self._final(found)
 
-    def _each(self, stage: str, items: Sequence[T]) -> Iterator[T]:
+    def _longer(
+        self, length: int, level: dict[Chain, Learned], left: int | None
+    ) -> dict[Chain, Learned]:
+        """Learn on the chains of a length, the least work first, as far as work is left."""
+        chains, lost = longer_chains(level, self.layout.relationships)
+        work, start = self.counter.work, self.counter.work.spent
+        jobs = []
+        for place, chain in enumerate(chains):
+            work.add(_CHAIN)
+            job = self._job(self._ordered(chain), [level[part] for part in level if part < chain])
+            jobs.append((self._estimate(job), place, job))
+        found: dict[int, Learned] = {}
+        for estimate, place, job in self._each(f"chains of {length} relationships", sorted(jobs)):
+            # no chain may take all that is left, lest there be nothing for those above
+            most = None if left is None else (left - (work.spent - start)) // 2
+            if most is None or estimate <= most:
+                learned = self._attempt(job, most)
+                if learned is not None:
+                    found[place] = learned
+        if len(found) < len(jobs) + lost:
+            self.remarks.append(
+                f"{len(jobs) + lost - len(found):,} of {len(jobs) + lost:,} chains of {length} "
+                "relationships were left out: they would take more work than max_work"
+            )
+        return {chains[place]: found[place] for place in sorted(found)}
+
+    def _estimate(self, job: _Job) -> int:
+        """Return about how much work it is to learn on a chain: two families for each pair."""
+        pairs = job.constraints.undecided(len(job.nodes))
+        links = sum(len(self.counter.data.links[r.predicate.name][0]) for r in job.chain)
+        return 2 * pairs * (FAMILY + links * max(1, len(self.counter.completions)))
+
+    def _attempt(self, job: _Job, most: int | None) -> Learned | None:
+        """Learn on a chain; return nothing where that would take too much."""
+        if most is None:
+            return self._learned(job)
+        try:
+            with self.counter.work.at_most(most):
+                return self._learned(job)
+        except (OutOfWorkError, MemoryLimitError, CountOverflowError):
+            return None
+
+    def _each(self, stage: str, items: Collection[T]) -> Iterator[T]:
         """Yield the items, reporting after each."""
         for done, item in enumerate(items, start=1):
             self.course.check()
@@ -148,18 +215,26 @@ class LearnAndJoin:
 
     def _chain(self, chain: tuple[Relationship, ...], parts: list[Learned]) -> Learned:
         """Learn on a chain of relationships, given what was learned on its parts."""
+        return self._learned(self._job(chain, parts))
+
+    def _job(self, chain: tuple[Relationship, ...], parts: list[Learned]) -> _Job:
         variables = tuple(dict.fromkeys(v for r in chain for v in r.variables))
         attributes = [n for v in variables for n in self.layout.attributes_of(v)]
         linked = [n for r in chain for n in (r.nodes if self.links else r.attributes)]
         nodes = (*attributes, *linked)
         schema = [(r.link, a) for r in chain for a in r.attributes] if self.links else []
         constraints = self._inherited(nodes, parts, schema)
-        learned = self._search(nodes, constraints, () if self.links else chain, variables)
+        old = frozenset(edge for part in parts for edge in part.edges)
+        return _Job(chain, nodes, variables, constraints, old)
+
+    def _learned(self, job: _Job) -> Learned:
+        chain, nodes = job.chain, job.nodes
+        true = () if self.links else chain
+        learned = self._search(nodes, job.constraints, true, job.variables)
         if self.links:
             return learned
-        old = frozenset(edge for part in parts for edge in part.edges)
-        links = {edge for edge in old if edge[0].is_link and edge[1] in nodes}
-        links |= {(r.link, child) for _, child in learned.edges - old for r in chain}
+        links = {edge for edge in job.old if edge[0].is_link and edge[1] in nodes}
+        links |= {(r.link, child) for _, child in learned.edges - job.old for r in chain}
         links |= {(r.link, attribute) for r in chain for attribute in r.attributes}
         return Learned((*nodes, *(r.link for r in chain)), learned.edges | links)
 
@@ -209,27 +284,49 @@ class LearnAndJoin:
 
         # what a search may find follows from the data, and from the searches before it
         key = f"{self.label}{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
-        dag = self.journal.get(key)
-        if dag is None:
-            dag = greedy_equivalence_search(
-                len(nodes), score, constraints, max_parents=self.max_parents
-            )
-            self.journal.record(key, list(dag))
+        work = self.counter.work
+        written = self.journal.get(key)
+        if written is None:
+            self.counter.forget()
+            before = work.spent
+            dag = self._found(len(nodes), score, constraints)
+            self.journal.record(key, {"parents": list(dag), "work": work.spent - before})
+        else:
+            dag = written["parents"]
+            work.add(written["work"])
         edges = {(nodes[p], nodes[child]) for child, above in enumerate(dag) for p in bits(above)}
         return Learned(nodes, frozenset(edges))
 
+    def _found(self, size: int, score: LocalScore, constraints: EdgeConstraints) -> Dag:
+        """Search for a net, wide ones less thoroughly: where nothing is open there is none."""
+        if not constraints.undecided(size):
+            required = constraints.required_parents
+            return tuple(required.get(node, 0) for node in range(size))
+        if self.max_work is None or size <= WIDE:
+            return greedy_equivalence_search(size, score, constraints, max_parents=self.max_parents)
+        self.remarks.append(
+            f"among {size} columns, each was compared with its {PARTNERS} nearest ones alone"
+        )
+        parents = WIDE_PARENTS if self.max_parents is None else self.max_parents
+        return greedy_equivalence_search(
+            size,
+            score,
+            constraints,
+            max_parents=parents,
+            partners=PARTNERS,
+            restarts=RESTARTS * WIDE**2 // size**2,
+        )
 
-def _joined(
-    level: Iterable[frozenset[Relationship]], relationships: tuple[Relationship, ...]
-) -> list[frozenset[Relationship]]:
-    """Return all chains with one relationship more than those of a level."""
-    longer: dict[frozenset[Relationship], None] = {}
-    for chain in level:
-        variables = {variable for r in chain for variable in r.variables}
-        for relationship in relationships:
-            if relationship not in chain and variables & set(relationship.variables):
-                longer[chain | {relationship}] = None
-    return list(longer)
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A chain to learn on: its nodes and variables, and what the edges of its parts ask for."""
+
+    chain: tuple[Relationship, ...]
+    nodes: tuple[Node, ...]
+    variables: tuple[Variable, ...]
+    constraints: EdgeConstraints
+    old: frozenset[NodeEdge]
 
 
 def _without_circles(edges: Iterable[NodeEdge]) -> list[NodeEdge]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from mlnlearn.structure.join_bayes.features import (
     typical_counts,
 )
 from mlnlearn.structure.join_bayes.impute import Imputation, Parents
-from mlnlearn.structure.join_bayes.lattice import LearnAndJoin
+from mlnlearn.structure.join_bayes.lattice import MAX_WORK, LearnAndJoin, NodeEdge
 from mlnlearn.structure.join_bayes.layout import Layout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import (
@@ -42,9 +43,24 @@ from mlnlearn.weights.objective import GaussianPrior
 from mlnlearn.weights.optimize import maximise
 from mlnlearn.weights.rows import RowLikelihood
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, kw_only=True)
-class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
+class JoinBayesNotes(Notes):
+    """How learning from tables went.
+
+    Attributes
+    ----------
+    remarks
+        What was left out, one sentence each.
+    """
+
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
     """Settings that all learners from tables share.
 
     Parameters
@@ -72,6 +88,10 @@ class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
         The longest chain of relationships to learn on; by default as long as there are.
     max_parents
         The most parents learned for a node.
+    max_work
+        Bounds what is searched, in rows that are counted. Chains of several relationships are left
+        out where they would take more, the costliest first; and in tables and chains of more than
+        24 columns, a column is compared with its 12 nearest ones alone. None searches everything.
     """
 
     tables: ClassVar[bool] = True
@@ -83,9 +103,10 @@ class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
     sample_size: Annotated[float, Above(0)] = 10.0
     max_chain: Annotated[int, AtLeast(1)] | None = None
     max_parents: Annotated[int, AtLeast(0)] | None = None
+    max_work: Annotated[int, AtLeast(0)] | None = MAX_WORK
 
-    def learn(self, data: Data, course: Course) -> Iterator[Fitted[JoinBayesModel, Notes]]:
-        """Yield the net and its rules, once all is learned.
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[JoinBayesModel, JoinBayesNotes]]:
+        """Yield the net and its rules: where time is limited, after each level of the search.
 
         How the tables became predicates is read off the declarations where the data do not say it
         (see `declared_mapping`). A checkpoint holds the edges found in tables and chains, the
@@ -103,25 +124,31 @@ class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
         # differ a little they would not be, and cross products make that look significant.
         pooled = EncodedData(given, layout, pooled=True)
 
-        def search(counter: FamilyCounter, label: str) -> Parents:
-            return self._parents(counter, journal, course, label)
+        remarks: dict[str, None] = {}
 
-        imputation = Imputation(pooled, self.links, self.sample_size)
-        parents, values = imputation.structure(search)
+        def search(counter: FamilyCounter, label: str) -> Iterator[Parents]:
+            return self._nets(counter, journal, course, label, remarks)
+
+        structures = Imputation(pooled, self.links, self.sample_size).structures(search)
         encoded = EncodedData(given, layout)
-        counter = FamilyCounter(encoded, [encoded.completed(filled) for filled in values])
-        net = _net(counter, parents, self.sample_size)
-        families = self._families(counter, parents)
-        course.tell("rules", len(families), len(families))
-        weights = self._weights(counter, families)
-        model = JoinBayesModel(net, tuple(families), weights, given[0].schema, data.mapping)
-        yield Fitted(model, Notes())
+        if course.run.max_seconds is None:  # none but the last is wanted
+            structures = iter([_last(structures)])
+        else:
+            structures = chain([(_parents(layout, ()), [])], structures)
+        for parents, values in structures:
+            counter = FamilyCounter(encoded, [encoded.completed(filled) for filled in values])
+            net = _net(counter, parents, self.sample_size)
+            families = self._families(counter, parents)
+            course.tell("rules", len(families), len(families))
+            weights = self._weights(counter, families)
+            model = JoinBayesModel(net, tuple(families), weights, given[0].schema, data.mapping)
+            yield Fitted(model, JoinBayesNotes(remarks=tuple(remarks)))
 
     def _journal(
         self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: Layout
     ) -> Journal:
         """Open the journal of the edges: what these depend on counts, not how rules are made."""
-        search = ("links", "sample_size", "max_chain", "max_parents")
+        search = ("links", "sample_size", "max_chain", "max_parents", "max_work")
         return journal_of(
             path,
             self,
@@ -131,22 +158,29 @@ class _JoinBayesLearner(Learner[JoinBayesModel, Notes]):
             settings={name: repr(getattr(self, name)) for name in search},
         )
 
-    def _parents(
-        self, counter: FamilyCounter, journal: Journal, course: Course, label: str
-    ) -> Parents:
+    def _nets(
+        self,
+        counter: FamilyCounter,
+        journal: Journal,
+        course: Course,
+        label: str,
+        remarks: dict[str, None],
+    ) -> Iterator[Parents]:
+        """Yield the parents of all nodes after each level; add what was left out to the remarks."""
         learner = LearnAndJoin(
             counter,
             self.links,
             self.sample_size,
             self.max_chain,
             self.max_parents,
+            self.max_work,
             journal,
             course,
             label,
         )
-        edges = learner.edges()
-        nodes = counter.data.layout.nodes
-        return {child: tuple(p for p in nodes if (p, child) in edges) for child in nodes}
+        for edges in learner.levels():
+            yield _parents(counter.data.layout, edges)
+        remarks.update(dict.fromkeys(learner.remarks))
 
     def _families(self, counter: FamilyCounter, parents: Parents) -> list[FamilyRules]:
         layout = counter.data.layout
@@ -265,6 +299,18 @@ class LAJDT(_JoinBayesLearner):
         return tree_rules(
             family, counts, min_rows=self.min_rows, pruning=self.pruning, every=self._from_net
         )
+
+
+def _parents(layout: Layout, edges: Collection[NodeEdge]) -> Parents:
+    """Return the parents of every node; of an attribute of a link, that link is always one."""
+    nodes = layout.nodes
+    every = {*edges, *((r.link, node) for r in layout.relationships for node in r.attributes)}
+    return {child: tuple(p for p in nodes if (p, child) in every) for child in nodes}
+
+
+def _last(items: Iterator[T]) -> T:
+    *_, last = items
+    return last
 
 
 def _net(counter: FamilyCounter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:

@@ -6,7 +6,7 @@ name is a column of a sparse matrix. One tree serves all classes: gains add up o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,25 +110,55 @@ def grow(
     settings
         Its size.
     """
-    chosen = np.flatnonzero(use[: binned.dense])
-    columns = use[binned.dense :]
-    search = _Search(binned, gradients, curvatures, chosen, columns, settings)
+    search = _Search(binned, gradients, curvatures, use, settings)
     root = Grown(rows, search.value(rows))
-    leaves = [(search.best(root.rows), root)]
+    leaves = [_Leaf(root, *search.looked(rows))]
     number = 1
     while number < settings.max_leaves:
-        place = max(range(len(leaves)), key=lambda at: leaves[at][0].gain, default=-1)
-        if place < 0 or leaves[place][0].gain <= 1e-9:
+        place = max(range(len(leaves)), key=lambda at: leaves[at].cut.gain)
+        if leaves[place].cut.gain <= 1e-9:
             break
-        cut, node = leaves.pop(place)
-        passing = search.passes(cut, node.rows)
-        node.cut = cut
+        leaf = leaves.pop(place)
+        node = leaf.node
+        passing = search.passes(leaf.cut, node.rows)
+        node.cut = leaf.cut
         node.yes = Grown(node.rows[passing], search.value(node.rows[passing]))
         node.no = Grown(node.rows[~passing], search.value(node.rows[~passing]))
         number += 1
         if number < settings.max_leaves:
-            leaves += [(search.best(below.rows), below) for below in (node.yes, node.no)]
+            # the larger part's sums are what the smaller one leaves of those of both
+            small, large = sorted((node.yes, node.no), key=lambda below: len(below.rows))
+            cut, sums = search.looked(small.rows)
+            leaves.append(_Leaf(small, cut, sums))
+            rest = leaf.sums.less(sums)
+            leaves.append(_Leaf(large, search.best(large.rows, rest), rest))
     return root
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of gradients and curvatures, and counts, by bin and by sparse column."""
+
+    gradients: Floats
+    curvatures: Floats
+    counts: Ints
+    column_gradients: Floats
+    column_curvatures: Floats
+    column_counts: Ints
+
+    def less(self, other: _Sums) -> _Sums:
+        """Return the sums without those of some of the examples."""
+        own = (getattr(self, item.name) - getattr(other, item.name) for item in fields(self))
+        return _Sums(*own)
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A leaf that may yet be split."""
+
+    node: Grown
+    cut: Cut
+    sums: _Sums
 
 
 class _Search:
@@ -139,46 +169,58 @@ class _Search:
         binned: Binned,
         gradients: Floats,
         curvatures: Floats,
-        chosen: Ints,
-        columns: NDArray[np.bool_],
+        use: NDArray[np.bool_],
         settings: GrowSettings,
     ) -> None:
-        self.binned, self.chosen, self.columns = binned, chosen, columns
+        self.binned, self.settings = binned, settings
+        self.chosen = np.flatnonzero(use[: binned.dense])
+        self.columns = use[binned.dense :]
         self.gradients, self.curvatures = gradients, curvatures
-        self.settings = settings
+        # after its own bins, a feature has one of rare names and one of what is not known
+        sizes = binned.sizes[self.chosen] + 2
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def value(self, rows: Ints) -> Floats:
         total = self.gradients[rows].sum(axis=0)
         found: Floats = total / (self.curvatures[rows].sum(axis=0) + self.settings.ridge)
         return found
 
-    def best(self, rows: Ints) -> Cut:
-        nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
-        if len(rows) < 2 * self.settings.min_examples:
-            return nothing
+    def looked(self, rows: Ints) -> tuple[Cut, _Sums]:
+        """Return the best split of some examples, and their sums."""
+        binned = self.binned
         gradients, curvatures = self.gradients[rows], self.curvatures[rows]
+        sums = _Sums(
+            *_dense_sums(binned.bins, self.chosen, self.starts, rows, gradients, curvatures),
+            *_sparse_sums(
+                binned.indptr, binned.indices, len(binned.doubts), rows, gradients, curvatures
+            ),
+        )
+        return self.best(rows, sums), sums
+
+    def best(self, rows: Ints, sums: _Sums) -> Cut:
+        nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
         least, ridge = self.settings.min_examples, self.settings.ridge
+        if len(rows) < 2 * least:
+            return nothing
+        whole = self.gradients[rows].sum(axis=0), self.curvatures[rows].sum(axis=0)
         gain, feature, passing = _best_dense(
-            self.binned.bins,
             self.binned.kinds,
-            self.binned.sizes,
             self.chosen,
-            rows,
-            gradients,
-            curvatures,
+            self.starts,
+            (sums.gradients, sums.curvatures, sums.counts),
+            whole,
+            len(rows),
             least,
             ridge,
             _NAMES_RIDGE,
         )
         if len(self.binned.doubts):
             sparse_gain, column = _best_sparse(
-                self.binned.indptr,
-                self.binned.indices,
                 self.columns,
                 self.binned.doubts,
-                rows,
-                gradients,
-                curvatures,
+                (sums.column_gradients, sums.column_curvatures, sums.column_counts),
+                whole,
+                len(rows),
                 least,
                 ridge,
             )
@@ -245,69 +287,87 @@ def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-unty
 
 
 @njit(cache=True)
+def _dense_sums(bins, chosen, starts, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
+    """Add up gradients and curvatures, and count examples, by the bins of features."""
+    outputs = gradients.shape[1]
+    sums = np.zeros((starts[-1], outputs))
+    weights = np.zeros((starts[-1], outputs))
+    counts = np.zeros(starts[-1], np.int64)
+    for number in range(len(chosen)):
+        column = bins[chosen[number]]
+        start, end = starts[number], starts[number + 1]
+        for at in range(len(rows)):
+            value = column[rows[at]]
+            place = start + value if value < 254 else end - 256 + value
+            counts[place] += 1
+            for output in range(outputs):
+                sums[place, output] += gradients[at, output]
+                weights[place, output] += curvatures[at, output]
+    return sums, weights, counts
+
+
+@njit(cache=True)
+def _sparse_sums(indptr, indices, columns, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
+    """Add up gradients and curvatures, and count examples, by sparse columns."""
+    outputs = gradients.shape[1]
+    sums = np.zeros((columns, outputs))
+    weights = np.zeros((columns, outputs))
+    counts = np.zeros(columns, np.int64)
+    if columns:
+        for at in range(len(rows)):
+            for place in range(indptr[rows[at]], indptr[rows[at] + 1]):
+                column = indices[place]
+                counts[column] += 1
+                for output in range(outputs):
+                    sums[column, output] += gradients[at, output]
+                    weights[column, output] += curvatures[at, output]
+    return sums, weights, counts
+
+
+@njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    bins, kinds, sizes, chosen, rows, gradients, curvatures, least, ridge, names_ridge
+    kinds, chosen, starts, added, both, total, least, ridge, names_ridge
 ):
     """Find the best split of a node by a binned feature: its gain, number and passing bins."""
-    outputs = gradients.shape[1]
-    whole = np.zeros(outputs)
-    whole_curved = np.zeros(outputs)
-    for at in range(len(rows)):
-        for output in range(outputs):
-            whole[output] += gradients[at, output]
-            whole_curved[output] += curvatures[at, output]
+    all_sums, all_weights, all_counts = added
+    whole, whole_curved = both
     base = _score(whole, whole_curved, ridge)
     best, best_feature = 0.0, -1
     best_passing = np.zeros(256, np.bool_)
-    sums = np.zeros((256, outputs))
-    weights = np.zeros((256, outputs))
-    counts = np.zeros(256, np.int64)
-    order = np.arange(254)
-    for feature in chosen:
-        size = sizes[feature]
-        for part in (slice(0, size), slice(254, 256)):
-            sums[part] = 0.0
-            weights[part] = 0.0
-            counts[part] = 0
-        column = bins[feature]
-        for at in range(len(rows)):
-            value = column[rows[at]]
-            counts[value] += 1
-            for output in range(outputs):
-                sums[value, output] += gradients[at, output]
-                weights[value, output] += curvatures[at, output]
-        if kinds[feature] == 1:
-            order = _order_of_names(sums, weights, counts, size, ridge + names_ridge)
-        else:
-            order = np.arange(size)
-        for backward in range(2 if kinds[feature] == 1 else 1):
-            for missing in range(2 if counts[255] > 0 else 1):
+    for number in range(len(chosen)):
+        feature = chosen[number]
+        start, end = starts[number], starts[number + 1]
+        sums, weights = all_sums[start:end], all_weights[start:end]
+        counts = all_counts[start:end]
+        size = end - start - 2
+        named = kinds[feature] == 1
+        own_ridge = ridge + (names_ridge if named else 0.0)
+        order = np.arange(size)
+        if named:
+            order = _order_of_names(sums, weights, counts, size, own_ridge)
+        for turned in range(2 if named else 1):
+            backward = turned == 1 or not named
+            for missing in range(2 if counts[size + 1] > 0 else 1):
                 gain, place = _scan(
                     sums,
                     weights,
                     counts,
                     order,
-                    backward == 1 or kinds[feature] == 0,
+                    backward,
                     missing == 1,
                     whole,
                     whole_curved,
                     least,
-                    ridge + (names_ridge if kinds[feature] == 1 else 0.0),
-                    len(rows),
+                    own_ridge,
+                    total,
                 )
                 gain -= base
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
                     best_passing[:] = False
                     for at in range(len(order)):
-                        inside = at <= place
-                        if backward == 1 or kinds[feature] == 0:
-                            inside = at > place
-                        if inside:
-                            best_passing[order[at]] = True
+                        best_passing[order[at]] = at > place if backward else at <= place
                     best_passing[255] = missing == 1
-                    if kinds[feature] == 0:
-                        best_passing[254] = True
     return best, best_feature, best_passing
 
 
@@ -326,15 +386,15 @@ def _scan(  # type: ignore[no-untyped-def]
     # what is first in order is gathered in `here`; it fails where the passing ones come last
     with_missing = missing != backward
     if with_missing:
-        number += counts[255]
+        number += counts[-1]
         for output in range(outputs):
-            here[output] += sums[255, output]
-            here_curved[output] += weights[255, output]
+            here[output] += sums[-1, output]
+            here_curved[output] += weights[-1, output]
     if backward:  # rare names never pass: they are with those that come first
-        number += counts[254]
+        number += counts[-2]
         for output in range(outputs):
-            here[output] += sums[254, output]
-            here_curved[output] += weights[254, output]
+            here[output] += sums[-2, output]
+            here_curved[output] += weights[-2, output]
     for at in range(len(order)):
         bin_ = order[at]
         if counts[bin_] == 0:
@@ -357,31 +417,14 @@ def _scan(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _best_sparse(  # type: ignore[no-untyped-def]
-    indptr, indices, columns, doubts, rows, gradients, curvatures, least, ridge
-):
+def _best_sparse(columns, doubts, added, both, total, least, ridge):  # type: ignore[no-untyped-def]
     """Find the best split of a node by a sparse column: its gain and number."""
-    outputs = gradients.shape[1]
-    number = len(columns)
-    sums = np.zeros((number, outputs))
-    weights = np.zeros((number, outputs))
-    counts = np.zeros(number, np.int64)
-    whole = np.zeros(outputs)
-    whole_curved = np.zeros(outputs)
-    for at in range(len(rows)):
-        for output in range(outputs):
-            whole[output] += gradients[at, output]
-            whole_curved[output] += curvatures[at, output]
-        for place in range(indptr[rows[at]], indptr[rows[at] + 1]):
-            column = indices[place]
-            counts[column] += 1
-            for output in range(outputs):
-                sums[column, output] += gradients[at, output]
-                weights[column, output] += curvatures[at, output]
+    sums, weights, counts = added
+    whole, whole_curved = both
     base = _score(whole, whole_curved, ridge)
     best, best_column = 0.0, -1
-    for column in range(number):
-        if not columns[column] or counts[column] < least or len(rows) - counts[column] < least:
+    for column in range(len(columns)):
+        if not columns[column] or counts[column] < least or total - counts[column] < least:
             continue
         gain = (
             _score(sums[column], weights[column], ridge)

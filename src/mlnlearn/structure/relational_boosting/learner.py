@@ -20,10 +20,12 @@ from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import Node
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, list_scores
 from mlnlearn.structure.relational_boosting.folds import held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.losses import Loss
@@ -87,6 +89,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         Of a relation with more possible rows than this, those that do not exist are sampled.
     until
         Whether rows at the very time of an example count, not only those before it.
+    max_rules
+        Most rules of the short list that the trees are distilled into.
     seed
         Of all random draws.
     """
@@ -106,6 +110,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     max_candidates: Annotated[int, AtLeast(1)] = 3000
     max_examples: Annotated[int, AtLeast(1)] = 200_000
     until: bool = False
+    max_rules: Annotated[int, AtLeast(0)] = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
@@ -141,7 +146,8 @@ class _Learning:
             raise InputError(f"{learner.target}: no example has a label to learn from")
         self.loss = _loss(examples)
         label = examples.label
-        self.center, self.scale = 0.0, 1.0
+        self.scale = 1.0
+        self.kept: float | None = None
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
@@ -209,6 +215,7 @@ class _Learning:
             self.best = tuple(runs[0].trees[:steps])
             yield self.fitted(self.best, runs[0].start)
             course.tell("finding the number of trees", number + 1, self.learner.steps)
+        self.kept = self._kept(runs[0], folds[0])
 
     def refit(
         self, table: Table, course: Course, journal: Journal
@@ -220,12 +227,35 @@ class _Learning:
             _stepped([run], journal, f"step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
         yield self.fitted(tuple(run.trees), run.start)
+        listed = replace(distil(run, self._distil_settings()), kept=self.kept)
+        yield self.fitted(tuple(run.trees), run.start, listed)
+
+    def _kept(self, run: Boosting, fold: Ints) -> float | None:
+        """Return how much of its gain on held-out examples a run keeps when it is distilled."""
+        first = run.truncated(self.notes.steps)
+        whole = first.deviance(fold)
+        start = np.repeat(first.start[None], len(fold), axis=0)
+        label, weight = self.label[fold], self.examples.weight[fold]
+        gain = self.loss.deviance(start, label, weight) - whole
+        if gain <= 0:
+            return None
+        scores = list_scores(first, distil(first, self._distil_settings()), fold)
+        lost = self.loss.deviance(scores, label, weight) - whole
+        return 1.0 - lost / gain
+
+    def _distil_settings(self) -> DistilSettings:
+        learner = self.learner
+        classes = tuple(self.examples.classes)
+        return DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
 
     def _boosting(self, table: Table, rows: Ints) -> Boosting:
         return Boosting(table, self.loss, self.label, self.examples.weight, rows, self.settings)
 
     def fitted(
-        self, trees: tuple[Node, ...], start: Floats | None = None
+        self,
+        trees: tuple[Node, ...],
+        start: Floats | None = None,
+        listed: RuleList | None = None,
     ) -> Fitted[RelationalModel, BoostNotes]:
         """Return a model of some trees."""
         if start is None:
@@ -238,6 +268,7 @@ class _Learning:
             tuple(_scaled(tree, self.scale) for tree in trees),
             self.examples.base.times is not None,
             self.learner.until,
+            listed=None if listed is None else _scaled_list(listed, self.scale),
         )
         return Fitted(model, self.notes)
 
@@ -279,6 +310,21 @@ def _scaled(node: Node, by: float) -> Node:
     return replace(node, values=values, yes=_scaled(node.yes, by), no=_scaled(node.no, by))
 
 
+def _scaled_list(listed: RuleList, by: float) -> RuleList:
+    if by == 1.0:
+        return listed
+    rules = tuple(
+        replace(
+            rule,
+            weights=tuple(by * weight for weight in rule.weights),
+            share=by * rule.share,
+            base=by * rule.base,
+        )
+        for rule in listed.rules
+    )
+    return replace(listed, start=tuple(by * value for value in listed.start), rules=rules)
+
+
 def _mean_deviance(runs: list[Boosting], folds: list[Ints]) -> float:
     sizes = [float(run.weight[fold].sum()) for run, fold in zip(runs, folds, strict=True)]
     found = [run.deviance(fold) for run, fold in zip(runs, folds, strict=True)]
@@ -289,7 +335,7 @@ def _stepped(runs: list[Boosting], journal: Journal, key: str) -> None:
     """Make a step of each run, or take those that the journal has."""
     if key in journal:
         file = decode(journal.get(key), TreesFile)
-        trees = trees_from_file(file, runs[0].loss.outputs)
+        trees, _ = trees_from_file(file, runs[0].loss.outputs)
         for run, tree in zip(runs, trees, strict=True):
             run.add(tree)
     else:

@@ -82,9 +82,16 @@ class Boosting:
             if node.test is None or node.yes is None or node.no is None:
                 self.scores[rows] += node.values
                 continue
-            passing = self._passes(node.test, rows)
+            passing = self.passes(node.test, rows)
             waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
         self.trees.append(tree)
+
+    def truncated(self, steps: int) -> Boosting:
+        """Return the run after its first steps."""
+        found = Boosting(self.table, self.loss, self.label, self.weight, self.rows, self.settings)
+        for tree in self.trees[:steps]:
+            found.add(tree)
+        return found
 
     def deviance(self, rows: Ints) -> float:
         """Return the mean deviance of some examples."""
@@ -120,7 +127,8 @@ class Boosting:
         edge = float(opened.binning.edges[bins[0] - 1]) if len(bins) else LARGEST
         return Test(opened.feature, edge, (), missing)
 
-    def _passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
+    def passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
+        """Return which examples pass a test."""
         table = self.table
         place = table.place(test.feature)
         if place >= table.binned.dense:

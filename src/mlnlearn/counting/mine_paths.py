@@ -1,0 +1,215 @@
+"""Which paths connect the two entities of known triples, and how often: supports of path rules."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
+from mlnlearn.counting.walks import Path, Trie, edge_arrays, expand, lower_bound
+from mlnlearn.data.graph import Graph, Longs
+
+
+@njit(cache=True, nogil=True)
+def _supports(edges, by_end, relations, sources, length, base, most):  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, compiled
+    """Return a key ``relation * base**length + path`` for each triple and path that connects it."""
+    starts, links, ends, _ = edges
+    end_sorted, link_sorted = by_end
+    count = len(starts) - 1
+    owner = np.full(count, -1, np.int64)  # the source that has this entity for a neighbour
+    places = np.empty(count, np.int64)
+    met = np.empty(length + 1, np.int64)
+    place = np.empty(length + 1, np.int64)
+    code = np.empty(length + 1, np.int64)
+    hits = np.empty(1 << 12, np.int64)
+    keys = np.empty(1 << 16, np.int64)
+    key_count = 0
+    whole = 1
+    for _ in range(length):
+        whole *= base
+    steps = 0
+    done = 0
+    for x in sources:
+        if steps >= most:
+            break
+        done += 1
+        is_head = False
+        for k in range(starts[x + 1] - 1, starts[x] - 1, -1):
+            owner[end_sorted[k]], places[end_sorted[k]] = x, k
+            is_head = is_head or link_sorted[k] < relations
+        if not is_head:
+            continue
+        hit_count = 0
+        level = 0
+        met[0], place[0], code[0] = x, starts[x], 0
+        while level >= 0:
+            k = place[level]
+            if k == starts[met[level] + 1]:
+                level -= 1
+                continue
+            place[level] += 1
+            steps += 1
+            y = ends[k]
+            again = False
+            for earlier in range(level + 1):
+                again = again or met[earlier] == y
+            if again:
+                continue
+            longer = code[level] * base + links[k] + 1
+            if owner[y] == x:
+                if hit_count == len(hits):
+                    hits = np.concatenate((hits, np.empty_like(hits)))
+                hits[hit_count] = longer * count + y
+                hit_count += 1
+            if level < length - 1:
+                level += 1
+                met[level], place[level], code[level] = y, starts[y], longer
+        ordered = np.sort(hits[:hit_count])
+        for i in range(hit_count):
+            if i and ordered[i] == ordered[i - 1]:
+                continue
+            path, y = ordered[i] // count, ordered[i] % count
+            k = places[y]
+            while k < starts[x + 1] and end_sorted[k] == y:
+                if link_sorted[k] < relations and link_sorted[k] + 1 != path:
+                    if key_count == len(keys):
+                        keys = np.concatenate((keys, np.empty_like(keys)))
+                    keys[key_count] = link_sorted[k] * whole + path
+                    key_count += 1
+                k += 1
+    return keys[:key_count], steps, done
+
+
+class PathMiner:
+    """Finds the paths that connect the ends of triples, source by source.
+
+    A path and a relation make the closed rule ``relation(x,y) <= path(x,y)``. The support of a rule
+    is the number of triples of the relation whose ends the path connects.
+
+    Parameters
+    ----------
+    graph
+        The triples.
+    length
+        Links of the longest path; shortened where a number of 64 bits cannot tell all paths apart.
+    """
+
+    def __init__(self, graph: Graph, length: int) -> None:
+        self.graph = graph
+        relations, entities = len(graph.relations), max(len(graph.entities), 1)
+        self.base = 2 * relations + 1
+        self.length = length
+        while self.length > 1 and self.base**self.length * max(relations, entities) >= 2**62:
+            self.length -= 1
+        edges = graph.edges
+        sources = np.repeat(np.arange(entities), edges.degrees)
+        order = np.lexsort((edges.links, edges.ends, sources))
+        self._by_end = edges.ends[order], edges.links[order]
+        self.keys = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+
+    def add(self, sources: Longs, most_steps: int) -> tuple[int, int]:
+        """Count the rules of some sources; returns the steps walked, and sources done."""
+        edges = edge_arrays(self.graph.edges)
+        relations = len(self.graph.relations)
+        keys, steps, done = _supports(
+            edges, self._by_end, relations, sources, self.length, self.base, most_steps
+        )
+        found, counts = np.unique(keys, return_counts=True)
+        keys = np.concatenate([self.keys, found])
+        self.keys, places = np.unique(keys, return_inverse=True)
+        old = np.concatenate([self.counts, counts])
+        self.counts = np.bincount(places, old, len(self.keys)).astype(np.int64)
+        return int(steps), int(done)
+
+    def rules(self, least: int) -> tuple[Longs, list[Path]]:
+        """Return relation and path of each rule whose support is at least so much."""
+        kept = self.keys[self.counts >= least]
+        heads, codes = np.divmod(kept, self.base**self.length)
+        return heads, [self._path(int(code)) for code in codes]
+
+    def _path(self, code: int) -> Path:
+        links = []
+        while code:
+            code, digit = divmod(code, self.base)
+            links.append(digit - 1)
+        return tuple(reversed(links))
+
+
+@njit(cache=True, nogil=True)
+def _counts(sources, edges, trie, depth, rule_starts, rule_heads, most, most_rows):  # type: ignore[no-untyped-def]
+    """Count support, body pairs and those from entities with a tail, of the rules of each path."""
+    starts, links, ends, _ = edges
+    stamps = np.full((len(starts) - 1, 2), -1, np.int64)
+    tick = 0
+    walks = np.empty((1 << 10, depth + 1), np.int32)
+    out = np.empty((1 << 10, 3), np.int32)
+    found = np.zeros((3, len(rule_heads)), np.int64)
+    rows = 0
+    done = 0
+    for x in sources:
+        if rows >= most_rows:
+            break
+        count, tick, walks, out = expand(x, edges, trie, depth, stamps, tick, walks, out, most)
+        rows += count
+        done += 1
+        begin = 0
+        while begin < count:
+            path = out[begin, 0]
+            stop = begin
+            while stop < count and out[stop, 0] == path:
+                stop += 1
+            for rule in range(rule_starts[path], rule_starts[path + 1]):
+                head = rule_heads[rule]
+                found[1, rule] += stop - begin
+                low = lower_bound(links, starts[x], starts[x + 1], head)
+                high = lower_bound(links, low, starts[x + 1], head + 1)
+                if low == high:
+                    continue
+                found[2, rule] += stop - begin
+                for row in range(begin, stop):
+                    place = lower_bound(ends, low, high, out[row, 1])
+                    if place < high and ends[place] == out[row, 1]:
+                        found[0, rule] += 1
+            begin = stop
+    return found, rows, done
+
+
+def count_rules(
+    graph: Graph,
+    heads: Longs,
+    paths: list[Path],
+    sources: Longs,
+    *,
+    most_walks: int,
+    most_rows: int,
+) -> tuple[NDArray[np.int64], int]:
+    """Count closed rules ``relation(x,y) <= path(x,y)`` over the pairs from some sources x.
+
+    Returns
+    -------
+    counts
+        Three numbers a rule: the support; the pairs that the path connects; of these, those whose
+        x has any triple of the relation (the denominator of PCA confidence).
+    done
+        How many of the sources were taken, in their order, until `most_rows` pairs were seen.
+    """
+    distinct = sorted(set(paths))
+    numbers = {path: number for number, path in enumerate(distinct)}
+    of_path = np.array([numbers[path] for path in paths], np.int64)
+    order = np.argsort(of_path, kind="stable")
+    rule_starts = np.searchsorted(of_path[order], np.arange(len(distinct) + 1))
+    trie = Trie.of(distinct)
+    ordered, _, done = _counts(
+        sources,
+        edge_arrays(graph.edges),
+        trie.arrays,
+        trie.depth,
+        rule_starts,
+        heads[order].astype(np.int64),
+        most_walks,
+        most_rows,
+    )
+    found = np.empty_like(ordered)
+    found[:, order] = ordered
+    return found, int(done)

@@ -1,0 +1,281 @@
+"""Triples of a knowledge graph: from files (tabs, commas, N-Triples, gzip), frames and rows.
+
+Names are kept as they are written: lower case, with blanks, as addresses. What cannot be a triple
+is an error with its line, all of them at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlnlearn.data.graph import Codes, Graph, GraphSplit, encoded, sorted_triples, triple_keys
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
+from mlnlearn.files import AnyPath, read_text
+
+_PLACES = ("head", "relation", "tail")
+_OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | dict(
+    zip("spohrt", ("head", "relation", "tail") * 2, strict=True)
+)
+_MOST_PROBLEMS = 1000
+_RESOURCE = r"<([^<>\"{}|^`\\\s]*)>|(_:\S+)"
+_LITERAL = r"(\"(?:[^\"\\]|\\.)*\"(?:@[\w-]+|\^\^<[^<>\s]*>)?)"
+_N_TRIPLE = re.compile(
+    rf"\s*(?:{_RESOURCE})\s*<([^<>\s]*)>\s*(?:{_RESOURCE}|{_LITERAL})\s*\.\s*(?:#.*)?\Z"
+)
+
+Columns = tuple[list[str], list[str], list[str]]
+
+
+def read_triples(path: AnyPath, *, order: str = "") -> Columns:
+    r"""Read the triples of a file as three lists of names: heads, relations, tails.
+
+    Parameters
+    ----------
+    path
+        A file with one triple a line. ``.nt`` is read as N-Triples, ``.csv`` with commas, others
+        with tabs where the first line has one; ``.gz`` after it is unpacked.
+    order
+        Which cell is what, such as ``"relation head tail"``; by default as a header line says
+        (head, relation, tail; subject, predicate, object), else head, relation, tail.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "kg.tsv"
+    ...     _ = path.write_text("Anna\tborn in\tPrague\n")
+    ...     read_triples(path)
+    (['Anna'], ['born in'], ['Prague'])
+    """
+    places = _order(order)
+    lines = read_text(path).split("\n")
+    split = _splitter(Path(path), lines)
+    columns: list[list[str]] = [[], [], []]
+    add = [column.append for column in columns]
+    problems: list[InputError] = []
+    first = True
+    for number, line in enumerate(lines, start=1):
+        text = line.removesuffix("\r")
+        if not text or text.isspace():
+            continue
+        try:
+            cells = split(text)
+        except ValueError as error:
+            problems.append(InputError(str(error), Location(str(path), number)))
+            continue
+        if not cells:  # a comment
+            continue
+        if first:
+            first = False
+            header = _header(cells)
+            if header and not order:
+                places = header
+            if header:
+                continue
+        if len(cells) != 3 or not (cells[0].strip() and cells[1].strip() and cells[2].strip()):
+            problems.append(_problem(cells, places, Location(str(path), number)))
+            if len(problems) >= _MOST_PROBLEMS:
+                break
+            continue
+        for place, cell in zip(places, cells, strict=True):
+            add[place](cell)
+    if problems:
+        raise problems[0] if len(problems) == 1 else InputErrors(problems)
+    if not columns[0]:
+        raise InputError("there is no triple in the file", Location(str(path)))
+    return columns[0], columns[1], columns[2]
+
+
+def _order(order: str) -> tuple[int, ...]:
+    if not order:
+        return (0, 1, 2)
+    found = _header(re.split(r"[\s,\-–]+", order.strip()))
+    if not found:
+        raise InputError(
+            f"order {order!r}: expected head, relation and tail",
+            hint='such as "head relation tail"',
+        )
+    return found
+
+
+def _header(cells: Sequence[str]) -> tuple[int, ...]:
+    """Return which place each word names, nothing where the words are no header."""
+    words = [cell.strip().lower() for cell in cells]
+    known = [_OTHER_WORDS.get(word, word) for word in words]
+    if sorted(known) != sorted(_PLACES):
+        return ()
+    return tuple(_PLACES.index(word) for word in known)
+
+
+def _splitter(path: Path, lines: list[str]) -> Callable[[str], list[str]]:
+    """Return what splits a line of this file in cells."""
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    ending = endings[-1] if endings else ""
+    start = next((line for line in lines if line.strip()), "")
+    if ending in (".nt", ".ntriples") or ("\t" not in start and _N_TRIPLE.match(start)):
+        return _n_triple
+    if ending == ".csv" or ("\t" not in start and start.count(",") >= 2):
+        return _comma
+    return _tab
+
+
+def _tab(line: str) -> list[str]:
+    return line.split("\t")
+
+
+def _comma(line: str) -> list[str]:
+    return next(csv.reader([line])) if '"' in line else line.split(",")
+
+
+def _n_triple(line: str) -> list[str]:
+    if line.lstrip().startswith("#"):
+        return []
+    found = _N_TRIPLE.match(line)
+    if found is None:
+        raise ValueError("expected <subject> <predicate> <object> . as N-Triples has it")
+    subject, subject_blank, relation, thing, thing_blank, literal = found.groups()
+    return [subject or subject_blank, relation, thing or thing_blank or literal or ""]
+
+
+def _problem(cells: list[str], places: Sequence[int], where: Location) -> InputError:
+    if len(cells) != 3:
+        found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        return InputError(f"expected 3 cells (head, relation, tail), found {found}", where)
+    empty = [_PLACES[place] for place, cell in zip(places, cells, strict=True) if not cell.strip()]
+    return InputError(f"the {' and the '.join(empty)} of the triple is empty", where)
+
+
+def read_graph(
+    train: AnyPath,
+    valid: AnyPath | None = None,
+    test: AnyPath | None = None,
+    *,
+    order: str = "",
+) -> GraphSplit:
+    """Read a knowledge graph: triples to learn from, and others to choose by and to test on.
+
+    What is strange is said in a `DataWarning` and mended: a triple listed twice counts once; one of
+    `valid` or `test` that is in `train` is known, and left out there; one of both `valid` and
+    `test` is left to `test`. Entities of `valid` and `test` that `train` lacks are kept.
+
+    See `read_triples` for the files and the `order` of their cells.
+    """
+    parts = [
+        ([], [], []) if path is None else read_triples(path, order=order)
+        for path in (train, valid, test)
+    ]
+    return split_of(parts, name=Path(train).stem)
+
+
+def from_triples(
+    train: Any, valid: Any = None, test: Any = None, *, columns: Sequence[str] = (), name: str = ""
+) -> GraphSplit:
+    """Make a knowledge graph of data frames, arrays or rows, as `read_graph` does of files.
+
+    Parameters
+    ----------
+    train, valid, test
+        Each a data frame or rows of head, relation and tail.
+    columns
+        The names of the columns of frames that hold head, relation and tail; by default the first
+        three.
+
+    Examples
+    --------
+    >>> split = from_triples([("Anna", "knows", "Bob"), ("Bob", "knows", "Carl")])
+    >>> print(split.train)
+    2 triples, 3 entities, 1 relations
+    """
+    parts = [_columns_of(part, columns) for part in (train, valid, test)]
+    return split_of(parts, name=name)
+
+
+def _columns_of(given: Any, titles: Sequence[str]) -> Sequence[list[str]]:
+    if given is None:
+        return [], [], []
+    if hasattr(given, "columns"):
+        import narwhals as nw  # noqa: PLC0415 - only where frames are given
+
+        frame = nw.from_native(given, eager_only=True)
+        names = list(titles or frame.columns)
+        if len(names) != 3 or any(name not in frame.columns for name in names):
+            raise InputError(
+                f"the frame has the columns {', '.join(map(str, frame.columns))}",
+                hint="name those of head, relation and tail with columns=…",
+            )
+        cells = [frame[name].to_list() for name in names]
+    else:
+        rows = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        wrong = next((number for number, row in enumerate(rows) if len(row) != 3), None)
+        if wrong is not None:
+            raise InputError(f"row {wrong}: a triple has 3 names, not {len(rows[wrong])}")
+        cells = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    for place, column in zip(_PLACES, cells, strict=True):
+        for number, cell in enumerate(column):
+            if cell is None or str(cell).strip() in ("", "nan"):
+                raise InputError(f"row {number}: the {place} of the triple is empty")
+    return [[str(cell) for cell in column] for column in cells]
+
+
+def split_of(parts: Sequence[Sequence[list[str]]], name: str = "") -> GraphSplit:
+    """Put coded triples of three parts over common vocabularies, and say what is strange."""
+    entities = Vocabulary(sorted({name for part in parts for name in (*part[0], *part[2])}))
+    relations = Vocabulary(sorted({name for part in parts for name in part[1]}))
+    coded, remarks = [], []
+    for title, part in zip(("train", "valid", "test"), parts, strict=True):
+        triples = encoded(part, entities, relations)
+        once = sorted_triples(triples, len(entities))
+        if once.shape[1] < triples.shape[1]:
+            lost = triples.shape[1] - once.shape[1]
+            remarks.append(f"{title} lists {_triples(lost)} more than once: each counts once")
+        coded.append(once)
+    train, valid, test = coded
+    test, found = _without(test, train, len(entities))
+    remarks += [f"test has {_triples(found)} of train: left out of test"] * bool(found)
+    valid, found = _without(valid, train, len(entities))
+    remarks += [f"valid has {_triples(found)} of train: left out of valid"] * bool(found)
+    valid, found = _without(valid, test, len(entities))
+    remarks += [f"valid has {_triples(found)} of test: left out of valid"] * bool(found)
+    remarks += _unseen(train, valid, test, entities, relations)
+    for remark in remarks:
+        warnings.warn(remark, DataWarning, stacklevel=3)
+    return GraphSplit(Graph(entities, relations, train, name), valid, test, tuple(remarks))
+
+
+def _triples(count: int) -> str:
+    return "1 triple" if count == 1 else f"{count:,} triples"
+
+
+def _without(triples: Codes, known: Codes, entities: int) -> tuple[Codes, int]:
+    there = np.isin(triple_keys(triples, entities), triple_keys(known, entities))
+    return np.ascontiguousarray(triples[:, ~there]), int(there.sum())
+
+
+def _unseen(
+    train: Codes, valid: Codes, test: Codes, entities: Vocabulary, relations: Vocabulary
+) -> Iterator[str]:
+    seen = np.zeros(len(entities), np.bool_)
+    seen[train[0]] = seen[train[2]] = True
+    kinds = np.zeros(len(relations), np.bool_)
+    kinds[train[1]] = True
+    for title, part in (("valid", valid), ("test", test)):
+        new = int((~(seen[part[0]] & seen[part[2]])).sum())
+        if new:
+            yield f"{_triples(new)} of {title} have entities that train lacks: these rank last"
+        if not kinds[part[1]].all():
+            missing = sorted({relations[code] for code in part[1][~kinds[part[1]]]})
+            shown = ", ".join(_shown(missing))
+            yield f"{title} has relations that train lacks, and nothing is known of: {shown}"
+
+
+def _shown(names: Iterable[str], most: int = 5) -> list[str]:
+    found = list(names)
+    return found if len(found) <= most else [*found[:most], f"and {len(found) - most} more"]

@@ -1,0 +1,1 @@
+"""Rules along the paths of a knowledge graph, and what they predict."""

@@ -1,0 +1,248 @@
+"""Scores of candidates: how what rules say for them is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
+from mlnlearn.data.graph import Codes, Graph, Longs
+from mlnlearn.model.paths.evidence import (
+    SCALE,
+    SHARED,
+    Collector,
+    ConstantRules,
+    Evidence,
+    Floats,
+    LinkRules,
+)
+
+Aggregation = Literal["learned", "noisy-or", "maximum"]
+
+NOTHING = -1e9
+"""The score of an entity of which nothing is known: it ranks last."""
+_TIE = 1e-6  # between equals, the more frequent one
+_COMPARED = 8  # rules of a candidate that are compared before it counts as equal to another
+
+
+@dataclass(frozen=True, eq=False)
+class LinkWeights:
+    """The weights of one link.
+
+    Attributes
+    ----------
+    rules
+        What each closed rule adds for a doubling of its walks, beside its part in the sums.
+    shared
+        The weights of the sums over rules, in the order of `SHARED`.
+    having
+        What it adds that the candidate has a link of its own, for each link.
+    """
+
+    rules: Floats
+    shared: Floats
+    having: Floats
+
+    @classmethod
+    def start(cls, rules: int, links: int) -> LinkWeights:
+        """Return where learning starts: all sums count, no rule has a weight of its own."""
+        shared = np.array([0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.1, 0.0])
+        return cls(np.zeros(rules), shared, np.zeros(links))
+
+    def alone(self, rule: int, confidence: float, *, kind: int, walks: int = 1) -> float:
+        """Return what a rule adds to the score of a candidate that no other rule speaks for."""
+        part = (self.shared[kind] + self.shared[kind + 1]) * np.log1p(SCALE * confidence)
+        own = self.rules[rule] * np.log2(1.0 + walks) if kind == 0 else 0.0
+        return float(part + own)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLinks:
+    """The distinct links that leave each entity."""
+
+    starts: Longs
+    links: Codes
+
+    @classmethod
+    def of(cls, graph: Graph) -> OwnLinks:
+        """Find them."""
+        edges = graph.edges
+        entity = np.repeat(np.arange(len(graph.entities)), edges.degrees)
+        new = np.ones(len(entity), np.bool_)
+        new[1:] = (entity[1:] != entity[:-1]) | (edges.links[1:] != edges.links[:-1])
+        starts = np.zeros(len(graph.entities) + 1, np.int64)
+        np.cumsum(np.bincount(entity[new], minlength=len(graph.entities)), out=starts[1:])
+        return cls(starts, edges.links[new])
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Scores the candidates of a link.
+
+    Attributes
+    ----------
+    rules
+        Its closed rules.
+    weights
+        Its weights, where they were learned.
+    how
+        How rules are put together.
+    base
+        The score of an entity that no rule speaks for.
+    shares
+        The confidences of its closed rules, then of all rules with constants.
+    """
+
+    rules: LinkRules
+    weights: LinkWeights | None
+    how: Aggregation
+    base: Floats
+    shares: Floats
+
+    @classmethod
+    def of(
+        cls,
+        collector: Collector,
+        own: OwnLinks,
+        rules: LinkRules,
+        weights: LinkWeights | None,
+        how: Aggregation,
+        constants: ConstantRules,
+    ) -> Scorer:
+        """Make the scorer of a link."""
+        smoothing = collector.smoothing
+        shares = np.concatenate(
+            [
+                rules.support / (rules.body + smoothing),
+                constants.support / (constants.body + smoothing),
+            ]
+        )
+        base = _base(collector, own, rules.link, weights if how == "learned" else None)
+        return cls(rules, weights, how, base, shares)
+
+    def scores(self, evidence: Evidence) -> Floats:
+        """Return the scores of all candidates."""
+        base = self.base[evidence.candidates]
+        if self.how == "maximum":
+            found = base + self._by_maximum(evidence)
+        elif self.how == "noisy-or" or self.weights is None:
+            left = -np.expm1(evidence.shared[:, [0, 2, 4]]) / SCALE
+            found = base - np.log1p(np.maximum(left, -1.0 + 1e-12)).sum(axis=1)
+        else:
+            found = base + evidence.shared[:, :6] @ self.weights.shared[:6]
+            closed = evidence.rules < len(self.weights.rules)
+            own = self.weights.rules[evidence.rules[closed]]
+            gains = own * np.log2(1.0 + evidence.walks[closed])
+            found += np.bincount(_places(evidence)[closed], gains, len(found))
+        found[base <= NOTHING / 2] = NOTHING
+        return found
+
+    def _by_maximum(self, evidence: Evidence) -> Floats:
+        """Order candidates by their surest rule, equals by the next one, and so on."""
+        place, share = _places(evidence), self.shares[evidence.rules]
+        order = np.lexsort((-share, place))
+        place, share = place[order], share[order]
+        first = np.searchsorted(place, np.arange(len(evidence.candidates)))
+        number = np.arange(len(place)) - first[place]
+        best = np.zeros((len(evidence.candidates), _COMPARED))
+        compared = number < _COMPARED
+        best[place[compared], number[compared]] = share[compared]
+        ordered = np.lexsort(best.T[::-1])
+        new = np.ones(len(ordered))
+        new[1:] = np.any(best[ordered][1:] != best[ordered][:-1], axis=1)
+        level = np.empty(len(ordered))
+        level[ordered] = np.cumsum(new)
+        found: Floats = np.where(best[:, 0] > 0.0, level, 0.0)
+        return found
+
+
+def _places(evidence: Evidence) -> Longs:
+    """Return the place of each row's candidate among those of all queries."""
+    queries = len(evidence.row_starts) - 1
+    query = np.repeat(np.arange(queries), np.diff(evidence.row_starts))
+    found: Longs = evidence.candidate_starts[query] + evidence.places
+    return found
+
+
+def _base(collector: Collector, own: OwnLinks, link: int, weights: LinkWeights | None) -> Floats:
+    """Return the score that every entity has as a candidate of a link, whatever the query."""
+    graph = collector.graph
+    degrees, count = graph.edges.degrees, len(graph.entities)
+    often = np.log1p(collector.frequency(link))
+    if weights is None:
+        found: Floats = _TIE * often
+    else:
+        entity = np.repeat(np.arange(count), np.diff(own.starts))
+        found = np.bincount(entity, weights.having[own.links], count).astype(np.float64)
+        found += weights.shared[6] * often + weights.shared[7] * np.log1p(degrees)
+    found[degrees == 0] = NOTHING
+    return found
+
+
+@njit(cache=True, nogil=True)
+def ranks_of(  # type: ignore[no-untyped-def]
+    candidate_starts, candidates, scores, base, sources, answers, known_starts, known, slack
+):
+    """Return for each query the place of its answer among all entities, ties at their mean.
+
+    Entities that are `known` answers of a query are left out, the answer apart. The second array
+    says how many entities were left. A source that is not -1 ranks last among its own answers.
+    """
+    ranks = np.empty(len(answers))
+    lefts = np.empty(len(answers), np.int64)
+    full = np.empty(len(base))
+    for query in range(len(answers)):
+        full[:] = base
+        for k in range(candidate_starts[query], candidate_starts[query + 1]):
+            full[candidates[k]] = scores[k]
+        if sources[query] >= 0:
+            full[sources[query]] = NOTHING
+        answer = answers[query]
+        score = full[answer]
+        left = len(base)
+        for k in range(known_starts[query], known_starts[query + 1]):
+            if known[k] >= 0 and known[k] != answer:
+                full[known[k]] = np.nan
+                left -= 1
+        above = 0
+        equal = 0
+        near = slack * max(1.0, abs(score))
+        for y in range(len(base)):
+            if full[y] > score + near:
+                above += 1
+            elif full[y] >= score - near:
+                equal += 1
+        ranks[query] = above + 0.5 * (equal + 1)
+        lefts[query] = left
+    return ranks, lefts
+
+
+def top_of(scores: Floats, k: int) -> NDArray[np.intp]:
+    """Return the places of the highest scores, highest first, of equals the first.
+
+    Examples
+    --------
+    >>> top_of(np.array([0.5, 2.0, 0.5, 1.0]), 3).tolist()
+    [1, 3, 0]
+    """
+    if 0 < k < len(scores):
+        bound = np.partition(scores, len(scores) - k)[len(scores) - k]
+        places = np.flatnonzero(scores >= bound)
+    else:
+        places = np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")][:k]
+
+
+__all__ = [
+    "NOTHING",
+    "SHARED",
+    "Aggregation",
+    "LinkWeights",
+    "OwnLinks",
+    "Scorer",
+    "ranks_of",
+    "top_of",
+]

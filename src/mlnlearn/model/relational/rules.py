@@ -1,0 +1,129 @@
+"""Rules that say in a few sentences what trees say in thousands of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlnlearn.model.relational.trees import Node, Test
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test that must pass, or fail."""
+
+    test: Test
+    holds: bool = True
+
+    def __str__(self) -> str:
+        return self.test.sentence(self.holds)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableRule:
+    """At most three conditions, and what they say of the target.
+
+    Attributes
+    ----------
+    conditions
+        All must hold.
+    weights
+        What the rule adds to the score, of each class where there are several.
+    share, base
+        The share of examples with the label (or the mean of a number) among those under the rule,
+        and among all; of several classes, of the one that the rule speaks of most.
+    support
+        How many examples are under the rule.
+    says
+        The class that `share` and `base` are of; empty of a number.
+    """
+
+    conditions: tuple[Condition, ...]
+    weights: tuple[float, ...]
+    share: float
+    base: float
+    support: int
+    says: str = ""
+
+    @property
+    def lift(self) -> float:
+        """How many times the share is that of all."""
+        return self.share / self.base if self.base else float("inf")
+
+    @property
+    def weight(self) -> float:
+        """The weight that is largest by size."""
+        return max(self.weights, key=abs)
+
+    def tree(self) -> Node:
+        """Return the rule as a tree: its weight where all conditions hold, else nothing."""
+        nothing = Node((0.0,) * len(self.weights))
+        found = Node(self.weights)
+        for condition in reversed(self.conditions):
+            below = (found, nothing) if condition.holds else (nothing, found)
+            found = Node(nothing.values, condition.test, *below)
+        return found
+
+    def sentence(self, target: str) -> str:
+        """Say the rule in words."""
+        body = " and ".join(map(str, self.conditions))
+        if not self.says:
+            return (
+                f"if {body}: {target} is {self.share:.3g} on average"
+                f" ({self.base:.3g} of all; {self.support:,} examples)"
+            )
+        said = target if self.says == "true" else f"{target} is {self.says}"
+        return (
+            f"if {body}: {said} in {self.share:.1%}"
+            f" ({self.base:.1%} of all, {self.lift:.3g} times; {self.support:,} examples)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """A short list of rules that stands for a model of many trees.
+
+    Attributes
+    ----------
+    start
+        The scores where no rule holds.
+    rules
+        Those that matter most first.
+    kept
+        How much of the model's gain over the base rate the list keeps on held-out examples; None
+        where none were held out.
+    """
+
+    start: tuple[float, ...]
+    rules: tuple[ReadableRule, ...]
+    kept: float | None = None
+
+    def trees(self) -> tuple[Node, ...]:
+        """Return the rules as trees."""
+        return tuple(rule.tree() for rule in self.rules)
+
+
+def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return conditions without those that others imply.
+
+    Examples
+    --------
+    >>> from mlnlearn.model.relational.features import Feature
+    >>> low, high = Test(Feature((), "age"), 20.0), Test(Feature((), "age"), 60.0)
+    >>> [str(c) for c in merged([Condition(low), Condition(high)])]
+    ['age > 60']
+    >>> [str(c) for c in merged([Condition(high, False), Condition(low)])]
+    ['age ≤ 60 (or not known)', 'age > 20']
+    """
+    kept: dict[tuple[object, ...], Condition] = {}
+    for condition in conditions:
+        test = condition.test
+        if test.threshold is None:
+            kept[test, condition.holds] = condition
+            continue
+        key = (test.feature, condition.holds, test.missing)
+        other = kept.get(key)
+        sign = 1.0 if condition.holds else -1.0
+        if other is None or sign * test.threshold > sign * (other.test.threshold or 0.0):
+            kept[key] = condition
+    return tuple(kept.values())

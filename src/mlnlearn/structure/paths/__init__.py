@@ -1,0 +1,1 @@
+"""A learner of rules along the paths of a knowledge graph."""

@@ -1,0 +1,291 @@
+"""The learner ``paths``: rules along the paths of a knowledge graph, and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from mlnlearn.counting.mine_paths import PathMiner, count_rules
+from mlnlearn.counting.walks import MOST_WALKS, walk_counts
+from mlnlearn.data.graph import Graph, GraphSplit
+from mlnlearn.data.identity import digest, settings_of
+from mlnlearn.data.load.data import Data, DataLike, as_data
+from mlnlearn.data.triple_view import graph_of
+from mlnlearn.errors import InputError
+from mlnlearn.journal import Identity, Journal
+from mlnlearn.model.paths.evidence import Collector, ConstantRules
+from mlnlearn.model.paths.model import ClosedRules, PathModel
+from mlnlearn.model.paths.scoring import Aggregation, LinkWeights, OwnLinks
+from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError, Run, drive
+from mlnlearn.settings import Above, AtLeast, Between
+from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.paths.constants import mine_constants
+from mlnlearn.structure.paths.weights import choices_of, fit_weights
+
+_LONGEST = 4
+_WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
+_CHUNK = 20_000_000  # steps between two looks at the clock
+_MINING = 0.4  # the share of a limited time that is spent on finding rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathNotes(Notes):
+    """How the search for path rules went.
+
+    Attributes
+    ----------
+    length
+        Links of the longest paths that were tried.
+    sources
+        The share of entities from which paths were followed to find rules.
+    counted
+        The share of entities over which rules were counted; counts are exact where it is 1.
+    """
+
+    length: int
+    sources: float
+    counted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths(Learner[PathModel, PathNotes]):
+    """Learn rules along the paths of a knowledge graph, to rank answers by.
+
+    Rules are closed paths, ``r(X,Y) <= s(X,A), t(A,Y)``, and pairs of facts about an entity,
+    ``r(X,c) <= s(X,e)``. Their weights are those that make the known triples, each taken as unknown
+    in turn, the likeliest among the candidates of the rules.
+
+    Parameters
+    ----------
+    max_length
+        Links of the longest paths; by default up to 4, as many as walks from an entity allow.
+    min_support
+        Known triples that a rule must find.
+    min_confidence
+        Least smoothed confidence of a closed rule.
+    smoothing
+        Wrong pairs that every rule is taken to have beforehand.
+    constants
+        Whether to learn rules with constants.
+    min_constant_confidence
+        Least smoothed confidence of a rule with constants.
+    max_steps
+        Steps of walks by which rules are searched for; where a graph has more, from as many of its
+        entities, at random, as these allow.
+    max_pairs
+        Pairs, over all rules of a relation, that closed rules may connect; the surest rules are
+        kept.
+    max_queries
+        Known triples of a relation that its weights are learned from, for each direction.
+    max_rows
+        Uses of rules, over the queries of a relation, that its weights are learned from.
+    epochs
+        How often each query is learned from.
+    rate
+        How far the weights move at first.
+    shrinkage
+        How strongly a rule's own weight is drawn to nothing.
+    aggregation
+        How rules are put together: by learned weights, as a noisy-or of their confidences, or by
+        the largest confidence, equals by the next one.
+    seed
+        Same seed, same result.
+    """
+
+    max_length: Annotated[int, Between(1, 6)] | None = None
+    min_support: Annotated[int, AtLeast(1)] = 3
+    min_confidence: Annotated[float, Between(0, 1)] = 0.001
+    smoothing: Annotated[float, AtLeast(0)] = 5.0
+    constants: bool = True
+    min_constant_confidence: Annotated[float, Between(0, 1)] = 0.02
+    max_steps: Annotated[int, AtLeast(1)] = 1_000_000_000
+    max_pairs: Annotated[int, AtLeast(1)] = 10_000_000
+    max_queries: Annotated[int, AtLeast(1)] = 4_000
+    max_rows: Annotated[int, AtLeast(1)] = 4_000_000
+    epochs: Annotated[int, AtLeast(1)] = 5
+    rate: Annotated[float, Above(0)] = 0.05
+    shrinkage: Annotated[float, AtLeast(0)] = 0.01
+    aggregation: Aggregation = "learned"
+    seed: Annotated[int, AtLeast(0)] = 0
+
+    def fit(
+        self, data: DataLike | Graph | GraphSplit, run: Run | None = None
+    ) -> Fitted[PathModel, PathNotes]:
+        """Learn rules from a knowledge graph, or from databases taken as one.
+
+        Parameters
+        ----------
+        data
+            A graph; a split, of which the training part is learned from; or what other learners
+            take, whose facts are then read as triples.
+        run
+            Its limits, and who is told of progress.
+        """
+        if isinstance(data, GraphSplit):
+            data = data.train
+        if isinstance(data, Graph):
+            graph = data
+            return drive(run, lambda course: self.learn_graph(graph, course))
+        given = as_data(data)
+        return drive(run, lambda course: self.learn(given, course))
+
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[PathModel, PathNotes]]:
+        """Learn from databases; see `Learner.learn`."""
+        yield from self.learn_graph(graph_of(data.databases), course)
+
+    def learn_graph(self, graph: Graph, course: Course) -> Iterator[Fitted[PathModel, PathNotes]]:
+        """Learn from a graph; yields the rules first, then weights link by link."""
+        if not graph.size:
+            raise InputError(f"{graph.name or 'the graph'} has no triples to learn from")
+        journal = Journal(course.run.checkpoint, self._identity(graph))
+        closed, notes = self._closed(graph, course)
+        model = PathModel(
+            graph.relations,
+            graph.entities,
+            np.bincount(graph.triples[1], minlength=len(graph.relations)),
+            closed,
+            ConstantRules.none(),
+            {},
+            self.aggregation,
+            self.smoothing,
+            self.min_support,
+            graph,
+        )
+        yield Fitted(model, notes)
+        course.check()
+        if self.constants:
+            course.tell("looking for rules with constants")
+            model = replace(model, constants=self._constants(graph))
+            yield Fitted(model, notes)
+        if self.aggregation != "learned":
+            return
+        found: dict[int, LinkWeights] = {}
+        for link, weights in self._weights(model, course, journal):
+            found[link] = weights
+            yield Fitted(replace(model, weights=dict(found)), notes)
+
+    def _identity(self, graph: Graph) -> Identity:
+        parts = {
+            "entities": digest(graph.entities.names),
+            "relations": digest(graph.relations.names),
+            "triples": digest([graph.triples.tobytes()]),
+        }
+        return Identity("paths", settings_of(self), parts)
+
+    def _closed(self, graph: Graph, course: Course) -> tuple[ClosedRules, PathNotes]:
+        """Find the closed rules and count them."""
+        rng = np.random.default_rng([self.seed, 0])
+        order = rng.permutation(len(graph.entities))
+        length = self.max_length or _length(graph)
+        miner = PathMiner(graph, length)
+        done, steps = 0, 0
+        while done < len(order) and steps < self.max_steps:
+            course.tell("looking for paths", done, len(order))
+            course.check()
+            limit = course.run.max_seconds
+            if done and limit is not None and course.seconds > _MINING * limit:
+                break
+            taken, sources = miner.add(order[done:], min(_CHUNK, self.max_steps - steps))
+            steps, done = steps + taken, done + sources
+        heads, paths = miner.rules(self.min_support if done == len(order) else 2)
+        course.tell("counting rules", 0, len(paths))
+        course.check()
+        rows = 4 * self.max_pairs
+        counts, counted = count_rules(
+            graph, heads, paths, order, most_walks=MOST_WALKS, most_rows=rows
+        )
+        share = counted / max(len(order), 1)
+        rules = ClosedRules(heads, paths, *counts)
+        notes = PathNotes(length=miner.length, sources=done / max(len(order), 1), counted=share)
+        return self._chosen(rules, share), notes
+
+    def _chosen(self, rules: ClosedRules, counted: float) -> ClosedRules:
+        """Keep of each relation the surest rules, as many as the limit on pairs allows."""
+        confidence = rules.support / np.maximum(rules.body + self.smoothing, 1)
+        good = (rules.support >= self.min_support) & (confidence >= self.min_confidence)
+        kept = []
+        for head in np.unique(rules.heads):
+            here = np.flatnonzero(good & (rules.heads == head))
+            here = here[np.lexsort((-rules.support[here], -confidence[here]))]
+            pairs = np.cumsum(rules.body[here]) / max(counted, 1e-9)
+            kept.append(here[pairs <= self.max_pairs])
+        return rules.at(np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64))
+
+    def _constants(self, graph: Graph) -> ConstantRules:
+        return mine_constants(
+            graph,
+            least_support=self.min_support,
+            least_confidence=self.min_constant_confidence,
+            smoothing=self.smoothing,
+            most_pairs=2 * self.max_pairs,
+            most_rules=self.max_pairs // 10,
+        )
+
+    def _weights(
+        self, model: PathModel, course: Course, journal: Journal
+    ) -> Iterator[tuple[int, LinkWeights]]:
+        """Learn the weights of each link, the most frequent relations first."""
+        assert model.graph is not None
+        graph = model.graph
+        relations = len(graph.relations)
+        order = np.argsort(-model.facts, kind="stable")
+        links = [int(code) + side for code in order for side in (0, relations)]
+        links = [link for link in links if model.facts[link % relations]]
+        collector = Collector(graph, model.constants, self.smoothing, self.min_support, MOST_WALKS)
+        own = OwnLinks.of(graph)
+
+        def learned(link: int) -> LinkWeights | None:
+            try:
+                course.check()
+            except OutOfTimeError:
+                return None
+            kept = journal.get(f"link {link}")
+            if kept is not None:
+                return LinkWeights(*(np.array(part) for part in kept))
+            return self._fitted(model, collector, own, link)
+
+        workers = course.run.workers
+        with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+            results = map(learned, links) if pool is None else pool.map(learned, links)
+            for number, link in enumerate(links):
+                course.tell("learning weights", number, len(links))
+                course.check()
+                weights = next(results)
+                if weights is None:
+                    course.check()
+                    return
+                if f"link {link}" not in journal:
+                    parts = (weights.rules, weights.shared, weights.having)
+                    journal.record(f"link {link}", [part.tolist() for part in parts])
+                yield link, weights
+
+    def _fitted(
+        self, model: PathModel, collector: Collector, own: OwnLinks, link: int
+    ) -> LinkWeights:
+        rules = model.link_rules(link)
+        rng = np.random.default_rng([self.seed, 1, link])
+        choices = choices_of(
+            collector, rules, most_queries=self.max_queries, most_rows=self.max_rows, rng=rng
+        )
+        relations = len(model.relations)
+        return fit_weights(
+            choices,
+            LinkWeights.start(len(rules.paths), 2 * relations),
+            own,
+            (link + relations) % (2 * relations),
+            epochs=self.epochs,
+            rate=self.rate,
+            shrinkage=self.shrinkage,
+            rng=rng,
+        )
+
+
+def _length(graph: Graph) -> int:
+    """Return the longest paths of which an entity has not too many, on average."""
+    walks = walk_counts(graph.edges, _LONGEST) / max(len(graph.entities), 1)
+    return max(2, int(np.sum(walks <= _WALKS_OF_A_SOURCE)))

@@ -1,0 +1,236 @@
+"""Weights of path rules, by conditional likelihood: the answer of a query among its candidates.
+
+Every known triple is a query whose answer is taken as unknown. Its likelihood is that of a choice
+among the candidates, other known answers left out: the softmax of their scores. Weights are fitted
+by stochastic gradient steps whose sizes adapt to each weight (Adagrad; Duchi et al. 2011) and go
+to zero; a rule's own weight is drawn to zero, so that a rule with little data is judged by its
+confidence alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.compiled import njit
+from mlnlearn.model.paths.evidence import Collector, Evidence, LinkRules
+from mlnlearn.model.paths.scoring import LinkWeights, OwnLinks
+
+Bools = NDArray[np.bool_]
+_STRANGERS = 20  # entities drawn at random to be candidates of each query
+_HAVING_SHRINKAGE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Queries to fit weights to.
+
+    Attributes
+    ----------
+    link
+        The link that is asked for.
+    evidence
+        What rules say for the candidates.
+    answers
+        The place of each query's answer among its candidates, -1 where it is none.
+    left_out
+        Candidates that are other known answers.
+    crowds
+        Log of the number of entities that a candidate stands for: 0 for one that a rule names, more
+        for one that was drawn at random.
+    """
+
+    link: int
+    evidence: Evidence
+    answers: NDArray[np.int64]
+    left_out: Bools
+    crowds: NDArray[np.float64]
+
+
+def choices_of(
+    collector: Collector,
+    rules: LinkRules,
+    *,
+    most_queries: int,
+    most_rows: int,
+    rng: np.random.Generator,
+) -> Choices:
+    """Make queries of known triples of a link, at random, as many as the limits allow."""
+    graph = collector.graph
+    relations, entities = len(graph.relations), len(graph.entities)
+    heads, kinds, tails = graph.triples
+    here = np.flatnonzero(kinds == rules.link % relations)
+    here = rng.permutation(here)[:most_queries]
+    sources, answers = (heads, tails) if rules.link < relations else (tails, heads)
+    sources, answers = sources[here], answers[here]
+    seen = np.flatnonzero(graph.edges.degrees)
+    others = seen[rng.integers(0, max(len(seen), 1), (len(here), _STRANGERS))]
+    evidence = collector.collect(rules, sources, answers, others, most_rows)
+    count = len(evidence.row_starts) - 1
+    query = np.repeat(np.arange(count), np.diff(evidence.candidate_starts))
+    is_answer = evidence.candidates == answers[:count][query]
+    # an answer that no rule speaks for teaches nothing of rules; one without other links is as good
+    # as unknown
+    is_answer &= np.any(evidence.shared[:, :6] > 0.0, axis=1)
+    is_answer &= graph.edges.degrees[evidence.candidates] > 1
+    places = np.full(count, -1, np.int64)
+    found = np.flatnonzero(is_answer)
+    places[query[found]] = found - evidence.candidate_starts[query[found]]
+    known = np.unique(_pairs(graph.triples, rules.link, relations, entities))
+    pairs = sources[:count][query].astype(np.int64) * entities + evidence.candidates
+    at = np.minimum(np.searchsorted(known, pairs), len(known) - 1)
+    drawn = ~np.any(evidence.shared[:, :6] > 0.0, axis=1)
+    crowds = np.where(drawn, np.log(max(len(seen) / _STRANGERS, 1.0)), 0.0)
+    return Choices(rules.link, evidence, places, (known[at] == pairs) & ~is_answer, crowds)
+
+
+def _pairs(
+    triples: NDArray[np.int32], link: int, relations: int, entities: int
+) -> NDArray[np.int64]:
+    heads, _, tails = triples[:, triples[1] == link % relations].astype(np.int64)
+    pairs: NDArray[np.int64] = (
+        heads * entities + tails if link < relations else tails * entities + heads
+    )
+    return pairs
+
+
+def fit_weights(
+    choices: Choices,
+    start: LinkWeights,
+    own: OwnLinks,
+    back: int,
+    *,
+    epochs: int,
+    rate: float,
+    shrinkage: float,
+    rng: np.random.Generator,
+) -> LinkWeights:
+    """Fit the weights of a link to choices."""
+    evidence = choices.evidence
+    rules, shared, having = start.rules.copy(), start.shared.copy(), start.having.copy()
+    usable = np.flatnonzero(choices.answers >= 0)
+    if len(usable):
+        order = np.concatenate([rng.permutation(usable) for _ in range(epochs)])
+        frequency_one = evidence.shared[:, 6] == 0.0
+        _fit(
+            order,
+            evidence.row_starts,
+            evidence.rules,
+            evidence.places,
+            np.log2(1.0 + evidence.walks),
+            evidence.candidate_starts,
+            evidence.candidates,
+            evidence.shared,
+            choices.answers,
+            choices.left_out,
+            choices.crowds,
+            frequency_one,
+            own.starts,
+            own.links,
+            back,
+            rules,
+            shared,
+            having,
+            rate,
+            shrinkage,
+            _HAVING_SHRINKAGE,
+        )
+    return LinkWeights(rules, shared, having)
+
+
+@njit(cache=True, nogil=True)
+def _fit(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, compiled
+    order,
+    row_starts,
+    row_rules,
+    row_places,
+    row_values,
+    candidate_starts,
+    candidates,
+    features,
+    answers,
+    left_out,
+    crowds,
+    only_one,
+    own_starts,
+    own_links,
+    back,
+    rules,
+    shared,
+    having,
+    rate,
+    shrinkage,
+    having_shrinkage,
+):
+    width = features.shape[1]
+    rule_size = np.full(len(rules), 0.1)
+    shared_size = np.full(width, 0.1)
+    having_size = np.full(len(having), 0.1)
+    scores = np.empty(1 << 10)
+    shared_slope = np.empty(width)
+    having_slope = np.zeros(len(having))
+    for step in range(len(order)):
+        now = rate * (1.0 - step / len(order))
+        query = order[step]
+        first, last = candidate_starts[query], candidate_starts[query + 1]
+        count = last - first
+        if count > len(scores):
+            scores = np.empty(2 * count)
+        chosen = answers[query]
+        for place in range(count):
+            k = first + place
+            if left_out[k]:
+                continue
+            y = candidates[k]
+            score = crowds[k]
+            for f in range(width):
+                score += features[k, f] * shared[f]
+            for h in range(own_starts[y], own_starts[y + 1]):
+                # the only link back of the answer is the one that is taken as unknown
+                if not (place == chosen and own_links[h] == back and only_one[k]):
+                    score += having[own_links[h]]
+            scores[place] = score
+        for row in range(row_starts[query], row_starts[query + 1]):
+            scores[row_places[row]] += rules[row_rules[row]] * row_values[row]
+        highest = -np.inf
+        for place in range(count):
+            if not left_out[first + place]:
+                highest = max(highest, scores[place])
+        total = 0.0
+        for place in range(count):
+            scores[place] = 0.0 if left_out[first + place] else np.exp(scores[place] - highest)
+            total += scores[place]
+        for place in range(count):
+            scores[place] /= total
+        scores[chosen] -= 1.0
+        shared_slope[:] = 0.0
+        having_slope[:] = 0.0
+        for place in range(count):
+            slope = scores[place]
+            if abs(slope) < 1e-7:
+                continue
+            k = first + place
+            y = candidates[k]
+            for f in range(width):
+                shared_slope[f] += slope * features[k, f]
+            for h in range(own_starts[y], own_starts[y + 1]):
+                if not (place == chosen and own_links[h] == back and only_one[k]):
+                    having_slope[own_links[h]] += slope
+        for f in range(width):
+            slope = shared_slope[f]
+            shared_size[f] += slope * slope
+            shared[f] -= now * slope / np.sqrt(shared_size[f])
+        for h in range(len(having)):
+            if having_slope[h] != 0.0:
+                slope = having_slope[h] + having_shrinkage * having[h]
+                having_size[h] += slope * slope
+                having[h] -= now * slope / np.sqrt(having_size[h])
+        for row in range(row_starts[query], row_starts[query + 1]):
+            slope = scores[row_places[row]] * row_values[row]
+            if abs(slope) > 1e-6:
+                rule = row_rules[row]
+                slope += shrinkage * rules[rule]
+                rule_size[rule] += slope * slope
+                rules[rule] -= now * slope / np.sqrt(rule_size[rule])

@@ -1,0 +1,183 @@
+"""Distil trees into a short list of rules whose weights are fitted to the examples.
+
+Candidates are the beginnings of the trees' branches, of at most three tests. Rules are taken one
+by one, each the one that brings the list closest to what the trees say, and after each all weights
+are fitted anew by the (conditional) likelihood of the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
+from mlnlearn.model.relational.trees import Node
+from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
+from mlnlearn.structure.relational_boosting.steps import Boosting
+
+_SAMPLE = 20_000
+_CANDIDATES = 1_500
+_LENGTH = 3
+
+
+@dataclass(frozen=True)
+class DistilSettings:
+    """How a list is made: its length, the ridge of weights, a seed, and names of classes."""
+
+    max_rules: int
+    ridge: float
+    seed: int
+    classes: tuple[str, ...]
+
+
+def distil(run: Boosting, settings: DistilSettings) -> RuleList:
+    """Return a short list of rules for the trees of a run, fitted to its examples.
+
+    Parameters
+    ----------
+    run
+        The run: its trees are what is said in rules, its examples what weights are fitted to.
+    settings
+        How long the list may be.
+    """
+    rows = run.rows
+    if len(rows) > _SAMPLE:
+        rng = np.random.default_rng([settings.seed, 3])
+        rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
+    found = list(_candidates(run.trees))
+    covers = np.array([_covered(run, body, rows) for body in found], np.bool_)
+    covers = covers.reshape(len(found), len(rows))
+    counts = covers.sum(axis=1)
+    least = run.settings.size.min_examples
+    useful = np.flatnonzero((counts >= least) & (counts <= len(rows) - least))
+    fit = _ListFit(run, rows, settings.ridge)
+    chosen: list[int] = []
+    for _ in range(settings.max_rules):
+        check_time()
+        gains = fit.gains(covers[useful])
+        gains[np.isin(useful, chosen)] = 0.0
+        if not len(gains) or gains.max() <= 1e-9:
+            break
+        chosen.append(int(useful[int(np.argmax(gains))]))
+        fit.refit(covers[chosen])
+    order = np.argsort(-fit.importance(covers[chosen]), kind="stable")
+    rules = [
+        _rule(run, found[chosen[at]], covers[chosen[at]], fit.weights[at + 1], rows, settings)
+        for at in order
+    ]
+    return RuleList(tuple(fit.weights[0].tolist()), tuple(rules))
+
+
+def list_scores(run: Boosting, rules: RuleList, rows: Ints) -> Floats:
+    """Return the scores that a list gives to examples."""
+    scores = np.repeat(np.array([rules.start]), len(rows), axis=0)
+    for rule in rules.rules:
+        scores[_covered(run, rule.conditions, rows)] += rule.weights
+    return scores
+
+
+def _candidates(trees: Sequence[Node]) -> Iterator[tuple[Condition, ...]]:
+    """Yield the beginnings of branches, each once, those of the first trees first."""
+    seen: set[tuple[Condition, ...]] = set()
+    for tree in trees:
+        waiting: list[tuple[Node, tuple[Condition, ...]]] = [(tree, ())]
+        while waiting:
+            node, body = waiting.pop()
+            key = tuple(sorted(body, key=str))
+            if body and key not in seen:
+                seen.add(key)
+                yield body
+                if len(seen) >= _CANDIDATES:
+                    return
+            if node.test is not None and node.yes is not None and node.no is not None:
+                for below, holds in ((node.no, False), (node.yes, True)):
+                    longer = merged((*body, Condition(node.test, holds)))
+                    if len(longer) <= _LENGTH:
+                        waiting.append((below, longer))
+
+
+def _covered(run: Boosting, body: Sequence[Condition], rows: Ints) -> NDArray[np.bool_]:
+    found = np.ones(len(rows), np.bool_)
+    for condition in body:
+        found &= run.passes(condition.test, rows) == condition.holds
+    return found
+
+
+class _ListFit:
+    """Weights of a list: fitted to labels, while rules are chosen by what the trees say."""
+
+    def __init__(self, run: Boosting, rows: Ints, ridge: float) -> None:
+        self.loss, self.ridge = run.loss, ridge
+        self.label, self.weight = run.label[rows], run.weight[rows]
+        self.teacher = run.scores[rows]
+        self.weights = np.array([run.start])
+        self.scores = np.repeat(self.weights, len(rows), axis=0)
+
+    def gains(self, covers: NDArray[np.bool_]) -> Floats:
+        """Return how much closer each rule would bring the list to the trees."""
+        gradients = self.weight[:, None] * (
+            _means(self.loss, self.teacher) - _means(self.loss, self.scores)
+        )
+        _, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
+        sums, weights = covers @ gradients, covers @ curvatures
+        return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
+
+    def refit(self, covers: NDArray[np.bool_]) -> None:
+        """Fit all weights to the labels."""
+        design = np.concatenate([np.ones((1, covers.shape[1])), covers])
+        total = float(self.weight.sum())
+        fresh = np.zeros((len(design), self.loss.outputs))
+        fresh[: len(self.weights)] = self.weights
+
+        def value(flat: Floats) -> tuple[float, Floats]:
+            weights = flat.reshape(fresh.shape)
+            scores = design.T @ weights
+            slopes, _ = self.loss.slopes(scores, self.label, self.weight)
+            deviance = self.loss.deviance(scores, self.label, self.weight)
+            prior = 0.5 * self.ridge / total * float((weights[1:] ** 2).sum())
+            gradient = -(design @ slopes) / total
+            gradient[1:] += self.ridge / total * weights[1:]
+            return deviance + prior, gradient.ravel()
+
+        found = minimize(value, fresh.ravel(), jac=True, method="L-BFGS-B")
+        self.weights = found.x.reshape(fresh.shape)
+        self.scores = design.T @ self.weights
+
+    def importance(self, covers: NDArray[np.bool_]) -> Floats:
+        """Return how much each rule of the list changes scores."""
+        share = covers.mean(axis=1) if len(covers) else np.empty(0)
+        size = np.abs(self.weights[1:]).max(axis=1) if len(self.weights) > 1 else np.empty(0)
+        return np.asarray(size * np.sqrt(share * (1 - share)))
+
+
+def _means(loss: Loss, scores: Floats) -> Floats:
+    """Return what is expected of labels."""
+    if loss.kind == "squares":
+        return scores
+    found = probabilities(loss.kind, scores)
+    return found[:, 1:] if loss.kind == "logistic" else found
+
+
+def _rule(
+    run: Boosting,
+    body: tuple[Condition, ...],
+    covered: NDArray[np.bool_],
+    weights: Floats,
+    rows: Ints,
+    settings: DistilSettings,
+) -> ReadableRule:
+    label, weight = run.label[rows], run.weight[rows]
+    says, told = "", label
+    if settings.classes:
+        spoken = int(np.argmax(weights)) if run.loss.kind == "classes" else 1
+        says, told = settings.classes[spoken], label == spoken
+    share = float(np.average(told[covered], weights=weight[covered]))
+    base = float(np.average(told, weights=weight))
+    support = round(float(weight[covered].sum()))
+    return ReadableRule(body, tuple(weights.tolist()), share, base, support, says)

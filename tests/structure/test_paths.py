@@ -1,0 +1,266 @@
+"""Path rules: every count, rank and tie equals brute force on small random graphs."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.counting.walks import reversed_path
+from mlnlearn.model.paths.rules import parse_rule, read_rules
+
+
+def random_split(seed, entities=9, relations=2, triples=30):
+    """Random triples, and some held back; entity 0 of the test is in no other triple."""
+    rng = np.random.default_rng(seed)
+    every = list(product(range(entities), range(relations), range(entities)))
+    chosen = [every[place] for place in rng.permutation(len(every))[: triples + 6]]
+    named = [(f"e{h}", f"r{r}", f"e{t}") for h, r, t in chosen]
+    return named[:triples], named[triples:]
+
+
+def simple_walks(rows, path, relations, x):
+    """All walks along a path from an entity that meet none twice, by trying."""
+    walks = [(x,)]
+    for link in path:
+        name, back = relations[link % len(relations)], link >= len(relations)
+        walks = [
+            (*walk, h if back else t)
+            for walk in walks
+            for h, r, t in rows
+            if r == name and walk[-1] == (t if back else h) and (h if back else t) not in walk
+        ]
+    return walks
+
+
+SETTINGS = {"min_support": 1, "min_confidence": 0.0, "min_constant_confidence": 0.0, "epochs": 2}
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def case(request):
+    train, test = random_split(request.param)
+    split = ml.from_triples(train, None, test)
+    model = ml.Paths(max_length=3, **SETTINGS).fit(split).model
+    return train, test, split, model
+
+
+def test_closed_rules_are_all_there_with_the_counts_of_brute_force(case):
+    train, _, _, model = case
+    relations = list(model.relations)
+    facts = set(train)
+    found = {
+        (relations[head], path): counts
+        for head, path, *counts in zip(
+            model.closed.heads,
+            model.closed.paths,
+            model.closed.support,
+            model.closed.body,
+            model.closed.pca_body,
+            strict=True,
+        )
+    }
+    names = sorted({name for h, _, t in train for name in (h, t)})
+    expected = {}
+    for length in (1, 2, 3):
+        for path in product(range(2 * len(relations)), repeat=length):
+            pairs = {(x, w[-1]) for x in names for w in simple_walks(train, path, relations, x)}
+            for code, relation in enumerate(relations):
+                support = sum((x, relation, y) in facts for x, y in pairs)
+                if support and path != (code,):
+                    heads = {h for h, r, _ in train if r == relation}
+                    pca = sum(x in heads for x, _ in pairs)
+                    expected[relation, path] = [support, len(pairs), pca]
+    assert found == expected
+    rule = next(model.rules())
+    assert rule.head_coverage == rule.support / sum(r == rule.relation for _, r, _ in train)
+    assert rule.pca_confidence >= rule.confidence
+
+
+def test_rules_with_constants_have_the_counts_of_brute_force(case):
+    train, _, _, model = case
+    about = {}
+    for h, r, t in train:
+        about.setdefault(h, set()).add((r, t))
+        about.setdefault(t, set()).add((f"{r}^-1", h))
+    everything = {fact for facts in about.values() for fact in facts}
+    found = {
+        (rule.relation, rule.path[0], rule.constants): (rule.support, rule.body)
+        for rule in map(model.constant_rule, range(len(model.constants)))
+    }
+    expected = {}
+    for (link, c), (body_link, e) in product(everything, repeat=2):
+        holds = [facts for facts in about.values() if (body_link, e) in facts]
+        support = sum((link, c) in facts for facts in holds)
+        if support and c != e:
+            expected[link, body_link, (c, e)] = (support, len(holds))
+    for (link, c), body_link in product(everything, model.link_names):
+        holds = [facts for facts in about.values() if any(b == body_link for b, _ in facts)]
+        support = sum((link, c) in facts for facts in holds)
+        if support and body_link != link:
+            expected[link, body_link, (c, "")] = (support, len(holds))
+    assert found == expected
+
+
+@pytest.mark.parametrize("aggregation", ["learned", "noisy-or", "maximum"])
+def test_ranks_are_filtered_and_ties_at_their_mean(case, aggregation):
+    train, test, split, _ = case
+    model = ml.Paths(max_length=2, aggregation=aggregation, **SETTINGS).fit(split).model
+    ranking = model.rank(test)
+    known = set(train) | set(test)
+    loops = {r for h, r, t in train if h == t}
+    seen = {name for h, _, t in train for name in (h, t)}
+    expected = []
+    for asks_head in (False, True):
+        for h, r, t in test:
+            given = {"tail": t} if asks_head else {"head": h}
+            answer, source = (h, t) if asks_head else (t, h)
+            scores = dict.fromkeys(model.entities, -1e9)
+            scores |= {a.entity: a.score for a in model.top(r, **given, k=100, new=False)}
+            assert set(scores) - {source} >= seen - {source}
+            assert scores[source] == -1e9 or r in loops
+            others = [
+                scores[name]
+                for name in model.entities
+                if name != answer and ((name, r, t) if asks_head else (h, r, name)) not in known
+            ]
+            above = sum(other > scores[answer] + 1e-8 for other in others)
+            equal = sum(abs(other - scores[answer]) <= 1e-8 for other in others)
+            expected.append(above + 1 + equal / 2)
+    assert ranking.ranks.tolist() == expected
+    assert ranking.sides.tolist() == [False] * len(test) + [True] * len(test)
+
+
+def test_noisy_or_and_maximum_by_hand():
+    rows = [("a", "r", "b"), ("b", "s", "c"), ("a", "t", "c"), ("d", "r", "e"), ("e", "s", "f")]
+    settings = {**SETTINGS, "constants": False, "smoothing": 0.0}
+    model = (
+        ml.Paths(max_length=2, aggregation="noisy-or", **settings).fit(ml.from_triples(rows)).model
+    )
+    best = model.top("t", head="d")[0]
+    # t(X,Y) <= r(X,A), s(A,Y) holds of (a,c) and (d,f)
+    assert best.entity == "f"
+    assert best.score == pytest.approx(-np.log(1 - 0.5), abs=1e-4)
+    explained = model.explain("d", "t", "f")
+    assert not explained.known
+    assert explained.rank == 1
+    [reason] = explained.reasons
+    assert str(reason.rule) == "t(X,Y) <= r(X,A), s(A,Y)"
+    assert reason.paths == (("d", "e", "f"),)
+
+
+def test_what_explains_a_triple_is_what_ranks_it(case):
+    train, test, _, model = case
+    for head, relation, tail in test:
+        if head == tail or "nobody" in (head, tail):
+            continue
+        explained = model.explain(head, relation, tail, most=1000)
+        [answer] = [a for a in model.top(relation, head=head, k=100) if a.entity == tail] or [None]
+        if answer is not None:
+            assert explained.score == pytest.approx(answer.score)
+        assert explained.rank == model.rank([(head, relation, tail)], sides="tail").ranks[0]
+        for reason in explained.reasons:
+            for path in reason.paths if not reason.rule.constants else ():
+                assert path[0] == head
+                assert path[-1] == tail
+                assert len(set(path)) == len(path) == len(reason.rule.path) + 1
+    known = model.explain(*train[0])
+    assert known.known
+
+
+def test_metrics_of_a_ranking(case):
+    _, test, _, model = case
+    ranking = model.rank(test)
+    ranks = ranking.ranks
+    assert ranking.mrr == pytest.approx(np.mean(1 / ranks))
+    assert ranking.hits(3) == np.mean(ranks <= 3)
+    assert ranking.standard_errors["mrr"] == pytest.approx(np.std(1 / ranks) / len(ranks) ** 0.5)
+    assert ranking.adjusted_mean_rank == pytest.approx(
+        ranks.mean() / np.mean((ranking.candidates + 1) / 2)
+    )
+    parts = ranking.by_relation()
+    assert sum(part["queries"] for part in parts.values()) == len(ranking)
+    for side in ("head", "tail"):
+        assert model.rank(test, sides=side).mrr == pytest.approx(
+            np.mean(1 / ranks[ranking.sides == (side == "head")])
+        )
+
+
+def test_unknown_entities_rank_last_and_are_counted(case):
+    *_, model = case
+    ranking = model.rank([("e1", "r0", "nobody"), ("e1", "no such", "e2")])
+    assert ranking.unknown == 4
+    assert (ranking.ranks == len(model.entities)).all()
+
+
+def test_same_model_for_any_number_of_workers_and_after_saving(case, tmp_path):
+    _, test, split, model = case
+    learner = ml.Paths(max_length=3, **SETTINGS)
+    other = learner.fit(split, ml.Run(workers=3)).model
+    assert (other.rank(test).ranks == model.rank(test).ranks).all()
+    model.save(tmp_path / "rules.tsv")
+    loaded = ml.load_model(tmp_path / "rules.tsv")
+    with pytest.raises(ml.InputError, match="no graph"):
+        loaded.rank(test)
+    graph = ml.from_triples(split.train.rows()).train
+    again = loaded.with_graph(graph)
+    full = model.with_graph(graph)
+    for row in test:
+        if row[0] in graph.entities:
+            ours, theirs = (m.top(row[1], head=row[0], k=5) for m in (again, full))
+            assert [a.entity for a in ours] == [a.entity for a in theirs]
+    assert [str(rule) for rule in again.rules()] == [str(rule) for rule in model.rules()]
+
+
+def test_rules_are_written_and_read(case, tmp_path):
+    *_, model = case
+    model.save_rules(tmp_path / "rules.tsv", "r0")
+    rules = read_rules(tmp_path / "rules.tsv")
+    assert [str(rule) for rule in rules] == [str(rule) for rule in model.rules("r0")]
+    assert [rule.support for rule in rules] == [rule.support for rule in model.rules("r0")]
+    lines = "\n".join(f"{r.body}\t{r.support}\t{r.confidence}\t{r}" for r in rules)
+    (tmp_path / "anyburl.txt").write_text(lines)
+    assert [str(rule) for rule in read_rules(tmp_path / "anyburl.txt")] == list(map(str, rules))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("5\t2\tr(X,Y) <= s(X,Y)", "expected 4 cells"),
+        ("2\t5\t0.4\tr(X,Y) <= s(X,Y)", "the support 5 is not between"),
+        ("x\t5\t0.4\tr(X,Y) <= s(X,Y)", "whole numbers"),
+        ("5\t2\t0.4\tr(X,Y) <= s(X,A)", "no path"),
+        ("5\t2\t0.4\tr(X,c) <= s(X,A), t(A,B)", "one atom"),
+        ("5\t2\t0.4\tr(X,Y)", "expected head <= body"),
+    ],
+)
+def test_rules_that_cannot_be_read(line, message):
+    with pytest.raises(ValueError, match=message):
+        parse_rule(line.split("\t"))
+
+
+def test_a_path_read_backwards_twice_is_itself():
+    for path in product(range(4), repeat=3):
+        assert reversed_path(reversed_path(path, 2), 2) == path
+
+
+def test_planted_rules_are_learned_and_the_rest_is_not():
+    rng = np.random.default_rng(5)
+    people = [f"p{number}" for number in range(120)]
+    parents = {(a, b) for a in people for b in rng.choice(people, 2) if a < b}
+    rows = [(a, "parent", b) for a, b in parents]
+    grand = {(a, c) for a, b in parents for b2, c in parents if b == b2 and a != c}
+    held = sorted(grand)[::5]
+    rows += [(a, "grandparent", c) for a, c in sorted(grand - set(held))]
+    split = ml.from_triples(rows)
+    model = ml.Paths().fit(split).model
+    assert str(next(model.rules("grandparent"))) == ("grandparent(X,Y) <= parent(X,A), parent(A,Y)")
+    ranking = model.rank([(a, "grandparent", c) for a, c in held])
+    assert ranking.hits(1) > 0.9
+
+
+def test_an_empty_graph_is_refused():
+    graph = ml.Graph.of([], entities=["a"], relations=["r"])
+    with pytest.raises(ml.InputError, match="no triples"):
+        ml.Paths().fit(graph)
+    with pytest.raises(ml.InputError, match="give either head or tail"):
+        ml.Paths().fit(ml.from_triples([("a", "r", "b")])).model.top("r")
