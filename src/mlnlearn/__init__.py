@@ -79,7 +79,9 @@ if TYPE_CHECKING:
     from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
     from mlnlearn.structure.join_bayes.model import JoinBayesModel
     from mlnlearn.structure.learner import Learner
+    from mlnlearn.structure.lifted_graph.learn import LHL
     from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
+    from mlnlearn.structure.local_search.learn import ILS, DiscriminativeILS
     from mlnlearn.structure.motifs.learn import LSM
     from mlnlearn.structure.paths.learner import Paths
     from mlnlearn.structure.predicate_graph.learn import GSLP
@@ -214,6 +216,8 @@ _HOMES = {
     "mlnlearn.structure.join_bayes.model": ("JoinBayesModel",),
     "mlnlearn.structure.learner": ("Learner",),
     "mlnlearn.structure.lifted_search.learn": ("LiftedStructureLearner",),
+    "mlnlearn.structure.lifted_graph.learn": ("LHL",),
+    "mlnlearn.structure.local_search.learn": ("ILS", "DiscriminativeILS"),
     "mlnlearn.structure.motifs.learn": ("LSM",),
     "mlnlearn.structure.paths.learner": ("Paths",),
     "mlnlearn.structure.predicate_graph.learn": ("GSLP",),
@@ -241,8 +245,10 @@ __all__ = [
     "DMSP",
     "GSLP",
     "HGSM",
+    "ILS",
     "LAJDT",
     "LEARNERS",
+    "LHL",
     "LSM",
     "MBN",
     "METHODS",
@@ -262,6 +268,7 @@ __all__ = [
     "Data",
     "DataWarning",
     "Database",
+    "DiscriminativeILS",
     "DuckEngine",
     "Examples",
     "Fitted",

@@ -198,6 +198,21 @@ LEARNERS = Registry(
         "clauses of structural motifs, by pseudo-likelihood",
     ),
     Entry(
+        "lhl",
+        "mlnlearn.structure.lifted_graph.learn:LHL",
+        "clauses along a graph of clustered constants, by pseudo-likelihood",
+    ),
+    Entry(
+        "ils",
+        "mlnlearn.structure.local_search.learn:ILS",
+        "clauses by iterated local search, by pseudo-likelihood",
+    ),
+    Entry(
+        "ils-dsl",
+        "mlnlearn.structure.local_search.learn:DiscriminativeILS",
+        "clauses that predict one target predicate, by iterated local search",
+    ),
+    Entry(
         "lsl",
         "mlnlearn.structure.lifted_search.learn:LiftedStructureLearner",
         "liftable clauses, by exact likelihood",

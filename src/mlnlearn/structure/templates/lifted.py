@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 
@@ -13,6 +13,9 @@ from mlnlearn.logic.canonical import canonical_key
 from mlnlearn.run import check_time
 from mlnlearn.structure.templates.atoms import NOTHING, AtomGraph, Numbers
 from mlnlearn.structure.templates.learner import Template
+
+# how many sets are looked at for each one that may be followed further
+_SCANNED = 50
 
 LiftedAtom = tuple[int, ...]
 """The number of a predicate, and those of its variables: two for a cluster that links to itself."""
@@ -75,9 +78,24 @@ def _most(different: list[tuple[int, int]], twice: set[int]) -> int:
 
 
 def connected_sets(
-    atoms: Iterable[LiftedAtom], max_literals: int, max_variables: int, most: int
+    atoms: Iterable[LiftedAtom],
+    max_literals: int,
+    max_variables: int,
+    most: int,
+    places: int | None = None,
 ) -> Iterator[Template]:
-    """Yield templates of connected atoms, the shortest first; of each length at most so many sets.
+    """Yield templates of connected atoms, the shortest first.
+
+    Parameters
+    ----------
+    atoms
+        The atoms among clusters.
+    max_literals, max_variables
+        How large a template may be.
+    most
+        Most sets of a length that are followed further.
+    places
+        How many sets of the same template are followed further; None for all.
 
     Examples
     --------
@@ -90,24 +108,38 @@ def connected_sets(
         for variable in set(atom[1:]):
             touching[variable].append(place)
     level: list[tuple[int, ...]] = [(place,) for place in range(len(given))]
-    seen: set[Template] = set()
     for _ in range(max_literals - 1):
         check_time()
-        longer: dict[tuple[int, ...], None] = {}
-        for chosen in level:
-            variables = {variable for place in chosen for variable in given[place][1:]}
-            near = sorted({place for variable in variables for place in touching[variable]})
-            for place in near:
-                if place not in chosen and len(variables.union(given[place][1:])) <= max_variables:
-                    longer.setdefault(tuple(sorted((*chosen, place))))
-            if len(longer) >= most:
+        longer: set[tuple[int, ...]] = set()
+        number: Counter[Template] = Counter()
+        following: list[tuple[int, ...]] = []
+        for chosen in _extended(level, given, touching, max_variables):
+            if len(following) >= most or len(longer) >= _SCANNED * most:
                 break
-        level = list(longer)[:most]
-        for chosen in level:
+            if chosen in longer:
+                continue
+            longer.add(chosen)
             template = _template(tuple(given[place] for place in chosen))
-            if template not in seen:
-                seen.add(template)
+            if not number[template]:
                 yield template
+            if places is None or number[template] < places:
+                following.append(chosen)
+            number[template] += 1
+        level = following
+
+
+def _extended(
+    level: Iterable[tuple[int, ...]],
+    given: Sequence[LiftedAtom],
+    touching: Mapping[int, list[int]],
+    max_variables: int,
+) -> Iterator[tuple[int, ...]]:
+    """Yield sets of atoms with one more, which shares a variable with the others."""
+    for chosen in level:
+        variables = {variable for place in chosen for variable in given[place][1:]}
+        for place in sorted({place for variable in variables for place in touching[variable]}):
+            if place not in chosen and len(variables.union(given[place][1:])) <= max_variables:
+                yield tuple(sorted((*chosen, place)))
 
 
 def _template(atoms: tuple[LiftedAtom, ...]) -> Template:

@@ -1,0 +1,1 @@
+"""LHL: structure learning on a graph whose nodes are clusters of constants."""

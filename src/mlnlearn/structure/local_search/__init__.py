@@ -1,0 +1,1 @@
+"""ILS: structure learning by iterated local search."""

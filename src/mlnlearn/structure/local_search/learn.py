@@ -1,0 +1,227 @@
+"""ILS: iterated local search for clauses (Biba, Ferilli & Esposito 2008).
+
+A clause is changed step by step, by a literal more, less or of another sign, while that improves
+it; then it is perturbed by a few changes at random, and the search starts again from there. The
+best clause of such a walk is added to the network, the weights are learned anew, and the next walk
+begins. Generative, clauses are scored by weighted pseudo-likelihood; discriminative, by the
+likelihood of one predicate given the others, each atom given all the rest, where the paper samples.
+
+Departures: what a clause would gain is estimated by the score test, not by learning weights for
+each; of the changes of a clause, some are drawn and tried. How strong a perturbation is, the
+abstracts do not say: it is a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from mlnlearn.data.load.data import Data
+from mlnlearn.errors import MemoryLimitError
+from mlnlearn.logic.canonical import ClauseKey
+from mlnlearn.model.mln import MLN
+from mlnlearn.run import Course, Fitted, check_time
+from mlnlearn.settings import AtLeast
+from mlnlearn.structure.search.growth import prune_each
+from mlnlearn.structure.search.moves import Language
+from mlnlearn.structure.search.network import Model
+from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
+from mlnlearn.structure.search.ties import exceeds, ranked
+
+
+@dataclass(frozen=True, kw_only=True)
+class ILSNotes(SearchNotes):
+    """How ILS went.
+
+    Attributes
+    ----------
+    rounds
+        How many walks there were.
+    """
+
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ILS(SearchSettings[ILSNotes]):
+    """Learn clauses by iterated local search, by pseudo-likelihood (ILS; Biba et al. 2008).
+
+    Unlike in other searches, `held_out` and `joint` are off, as in the paper.
+
+    Parameters
+    ----------
+    min_gain
+        What a literal of a clause must gain, in units of weighted pseudo-log-likelihood.
+    max_literals
+        Most literals of a clause.
+    max_variables
+        Most variables of a clause.
+    tried
+        How many changes of a clause, drawn at random, are tried in a step.
+    strength
+        By how many changes a clause is perturbed.
+    patience
+        A walk ends after so many perturbations in a row that led to nothing better.
+    failures
+        The search ends after so many walks in a row whose clause is not worth adding.
+    max_rounds
+        Most walks.
+    seed
+        Of all that is drawn.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> schema = Schema.of("smokes(person)", "cancer(person)")
+    >>> people = [f"P{i}" for i in range(40)]
+    >>> facts = {"smokes": [(p,) for p in people[:20]], "cancer": [(p,) for p in people[:16]]}
+    >>> db = Database.from_facts(schema, facts, domains={"person": people})
+    >>> print(ILS().fit(db).model.rules[-1].formula)
+    !cancer(x1) v smokes(x1)
+    """
+
+    min_gain: Annotated[float, AtLeast(0)] = 0.01
+    held_out: bool = False
+    joint: bool | None = False
+    max_literals: Annotated[int, AtLeast(2)] = 4
+    max_variables: Annotated[int, AtLeast(1)] = 4
+    tried: Annotated[int, AtLeast(1)] = 50
+    strength: Annotated[int, AtLeast(1)] = 2
+    patience: Annotated[int, AtLeast(0)] = 3
+    failures: Annotated[int, AtLeast(1)] = 3
+    max_rounds: Annotated[int, AtLeast(0)] = 20
+    seed: Annotated[int, AtLeast(0)] = 0
+
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, ILSNotes]]:
+        """Yield the network with the unit clauses alone, and after every walk."""
+        with self.started(data, course) as search:
+            yield from _Run(self, search).steps()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscriminativeILS(ILS):
+    """Learn clauses that predict one predicate from the others (ILS-DSL; Biba et al. 2008).
+
+    Parameters
+    ----------
+    target
+        The predicate to learn rules for; the others are taken as known.
+    """
+
+    target: str
+
+    @property
+    def scored_predicates(self) -> tuple[str, ...]:
+        """The target alone."""
+        return (self.target,)
+
+
+class _Run:
+    """One run of ILS."""
+
+    def __init__(self, settings: ILS, search: Search) -> None:
+        self.settings = settings
+        self.search = search
+        predicates = search.background.schema.predicates
+        self.language = Language(predicates, settings.max_literals, settings.max_variables)
+        self.targets = {
+            number
+            for number, predicate in enumerate(predicates)
+            if predicate.name in search.background.targets
+        }
+        self.model = search.workers.scorer.start()
+        self.rounds = 0
+
+    def steps(self) -> Iterator[Fitted[MLN, ILSNotes]]:
+        """Add the clause of one walk after the other, then prune."""
+        journal, failed = self.search.journal, 0
+        yield self.fitted(self.model)
+        while self.rounds < self.settings.max_rounds and failed < self.settings.failures:
+            self.search.course.check()
+            self.search.course.tell("walks", self.rounds, self.settings.max_rounds)
+            self.rounds += 1
+            key = f"walk {self.rounds}"
+            if key not in journal:
+                journal.record(key, self.walked())
+            self.search.scored, literals, weights = journal.get(key)
+            failed = 0 if literals else failed + 1
+            if literals:
+                given = tuple(tuple(literal) for literal in literals)
+                self.model = self.model.extended(self.language.clause(given), np.array(weights))
+            yield self.fitted(self.model)
+        first = len(self.search.background.soft)
+        yield self.fitted(prune_each(self.model, first, self.search.accept, journal))
+
+    def fitted(self, model: Model) -> Fitted[MLN, ILSNotes]:
+        """Return a network with what is known of the search."""
+        notes = ILSNotes(likelihood=model.likelihood, scored=self.search.scored, rounds=self.rounds)
+        return Fitted(self.search.background.network(model.formulas, model.weights), notes)
+
+    def walked(self) -> list[object]:
+        """Walk; return how many were scored so far, the clause to add and the weights with it."""
+        rng = np.random.default_rng((self.settings.seed, self.rounds))
+        known: dict[ClauseKey, float] = {}
+        units = [key for key in self.language.units if self.is_about_target(key)]
+        best = self.climbed(self.perturbed(units[rng.integers(len(units))], rng), known, rng)
+        waited = 0
+        while waited < self.settings.patience:
+            found = self.climbed(self.perturbed(best, rng), known, rng)
+            waited = 0 if exceeds(known[found], known[best]) else waited + 1
+            best = found if waited == 0 else best
+        self.search.scored += len(known)
+        longer = self.extended(best) if exceeds(known[best], 0.0) else None
+        if longer is None:
+            return [self.search.scored, [], []]
+        return [self.search.scored, best, longer.weights.tolist()]
+
+    def extended(self, key: ClauseKey) -> Model | None:
+        """Return the network with a clause more, where it is worth it."""
+        try:
+            longer = self.model.extended(self.language.clause(key))
+        except MemoryLimitError:
+            return None
+        gain = longer.likelihood - self.model.likelihood
+        worth = exceeds(gain, self.settings.min_gain * len(key))
+        return longer if worth and self.search.accept.generalises(self.model, longer) else None
+
+    def climbed(
+        self, key: ClauseKey, known: dict[ClauseKey, float], rng: np.random.Generator
+    ) -> ClauseKey:
+        """Change a clause while that improves it."""
+        score = self.score(key, known)
+        while True:
+            changes = self.changes(key)
+            chosen = rng.permutation(len(changes))[: self.settings.tried]
+            tried = [changes[place] for place in np.sort(chosen)]
+            ordered = ranked(tried, lambda change: self.score(change, known), lambda k: k)
+            if not ordered or not exceeds(known[ordered[0]], score):
+                return key
+            key, score = ordered[0], known[ordered[0]]
+
+    def perturbed(self, key: ClauseKey, rng: np.random.Generator) -> ClauseKey:
+        """Change a clause at random."""
+        for _ in range(self.settings.strength):
+            changes = self.changes(key)
+            if changes:
+                key = changes[rng.integers(len(changes))]
+        return key
+
+    def changes(self, key: ClauseKey) -> list[ClauseKey]:
+        """Return the clauses one change away that hold a target."""
+        return [other for other in self.language.neighbours(key) if self.is_about_target(other)]
+
+    def is_about_target(self, key: ClauseKey) -> bool:
+        """Tell whether a clause holds a predicate whose likelihood counts."""
+        return any(literal[0] // 2 in self.targets for literal in key)
+
+    def score(self, key: ClauseKey, known: dict[ClauseKey, float]) -> float:
+        """Estimate what a clause gains, less its cost; what is known is not estimated again."""
+        if key not in known:
+            check_time()
+            promise = self.model.promise(self.language.clause(key))
+            known[key] = promise - self.settings.min_gain * len(key)
+        return known[key]
