@@ -72,13 +72,23 @@ def learn_rows(
 
 
 def _shown(model: Any) -> list[ShownRule]:
-    """Return the rules to be shown: of a model of predicates, as they are written."""
+    """Return the rules to be shown; those of a model of predicates as they are written."""
     from mlnlearn.model.shown import ShownRule  # noqa: PLC0415 - with the model
 
-    nan = float("nan")
+    if not isinstance(model, ml.RelationalModel):
+        rules = list(model.rules())[:_SHOWN]
+        return [ShownRule(text, text, None, None, None, weight) for text, weight in rules]
+    listed = () if model.listed is None else model.listed.rules[:_SHOWN]
     return [
-        rule if isinstance(rule, ShownRule) else ShownRule(rule[0], rule[0], nan, nan, 0, rule[1])
-        for rule in list(model.rules())[:_SHOWN]
+        ShownRule(
+            " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
+            rule.sentence(model.target),
+            rule.share,
+            rule.base,
+            rule.support,
+            rule.weight,
+        )
+        for rule in listed
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ShownRule:
-    """What a rule says, and of how many rows that holds.
+    """What a rule says, and of how many rows that holds; None where nobody counted.
 
     Attributes
     ----------
@@ -36,14 +36,16 @@ class ShownRule:
 
     rule: str
     sentence: str
-    share: float
-    base: float
-    support: int
+    share: float | None
+    base: float | None
+    support: int | None
     weight: float
 
     @property
-    def lift(self) -> float:
-        """How many times the base rate the share is."""
+    def lift(self) -> float | None:
+        """How many times the base rate the share is; None where that is not known."""
+        if self.share is None or self.base is None:
+            return None
         return self.share / self.base if self.base else float("inf")
 
     def to_dict(self) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _rules(rules: Sequence[ShownRule]) -> Markup:
             Cell(join([tag("span", rule.sentence), tag("code", rule.rule)]), rule.sentence),
             Cell.of(rule.share),
             Cell.of(rule.base),
-            Cell.of(float(rule.support), 0),
+            Cell.of(rule.support, 0),
             Cell.of(rule.weight),
         )
         for rule in rules
