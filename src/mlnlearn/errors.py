@@ -100,7 +100,7 @@ class MlnError(Exception):
         where = f"{self.location}: " if self.location else ""
         caret = self.location.caret() if self.location else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{caret}{hint}"
+        return shortened(f"{where}{self.message}{caret}{hint}")
 
 
 class InputError(MlnError):
@@ -130,11 +130,11 @@ class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
 
     def __str__(self) -> str:
         lines = [self.message]
-        room = LONGEST_MESSAGE - len(self.message) - len(_MORE.format(len(self.problems)))
+        room = LONGEST_MESSAGE - len(self.message) - len(_MORE.format(len(self.problems))) - 1
         for number, problem in enumerate(self.problems):
-            text = str(problem)
+            text = str(problem) if number else shortened(str(problem), room - 1)
             room -= len(text) + 1
-            if room < 0 and number:
+            if room < 0:
                 lines.append(_MORE.format(len(self.problems) - number))
                 break
             lines.append(text)

@@ -312,6 +312,13 @@ def test_deep_nesting_is_an_error_with_its_place(opening):
         formula(opening * 5000 + "Rain")
 
 
+@pytest.mark.parametrize("more", [" - 1", "-0", " * 2 % 3 + 1"])
+def test_long_calculations_are_deep_ones(more):
+    with pytest.raises(InputError, match="nests deeper than 50 levels"):
+        formula("smokes(x) ^ x = 1" + more * 5000)
+    assert str(formula("smokes(x) ^ x = 1" + more * 10)).count(more.split()[0][0]) == 10
+
+
 def test_deepest_formulas_can_be_printed_and_hashed():
     text = "Rain <=> Rain => Rain v Rain ^ (" * 50 + "Rain" + ")" * 50
     deep = formula(text)

@@ -12,7 +12,7 @@ from mlnlearn.data.load.edits import read_edits
 from mlnlearn.data.load.sql import read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import read_url, shown_address
-from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
+from mlnlearn.errors import LONGEST_MESSAGE, DataWarning, InputError, InputErrors, Location
 from mlnlearn.files import read_text
 from mlnlearn.syntax import parse_formula, parse_mln, read_mln, write_mln
 from mlnlearn.syntax.tokens import tokenize
@@ -194,6 +194,19 @@ def test_messages_stay_short():
         texts.append(str(caught.value))
     assert max(map(len, texts)) <= 2000
     assert texts[2].endswith("more")
+
+
+@pytest.mark.parametrize("length", range(190, 200))
+def test_messages_of_many_problems_stay_short(length):
+    problems = [InputError("a" * length) for _ in range(30)]
+    assert len(str(InputErrors(problems))) <= LONGEST_MESSAGE
+
+
+def test_messages_of_long_parts_stay_short():
+    error = InputError("m" * 900, Location("f" * 900, 1, 5, "t" * 900), "h" * 900)
+    assert len(str(error)) <= LONGEST_MESSAGE
+    assert len(str(InputErrors([error]))) <= LONGEST_MESSAGE
+    assert len(str(InputErrors([error, error]))) <= LONGEST_MESSAGE
 
 
 def test_carets_point_into_long_lines():

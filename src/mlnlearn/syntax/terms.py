@@ -36,6 +36,13 @@ class Application:
 Read: TypeAlias = Operand | Application
 
 
+def _levels(side: Operand) -> int:
+    """Return how deep a calculation nests; what is in it was not too deep."""
+    if not isinstance(side, Calculation):
+        return 0
+    return 1 + max(_levels(side.left), _levels(side.right))
+
+
 class TermParser:
     """Reads terms; `checker` notes what is wrong with their names and types."""
 
@@ -51,11 +58,14 @@ class TermParser:
         """Go one level down; too deep is refused."""
         self._depth += 1
         if self._depth > DEEPEST:
-            self.cursor.fail(
-                f"the formula nests deeper than {DEEPEST} levels", token, "split it into several"
-            )
+            self._too_deep(token)
         yield
         self._depth -= 1
+
+    def _too_deep(self, token: Token) -> NoReturn:
+        self.cursor.fail(
+            f"the formula nests deeper than {DEEPEST} levels", token, "split it into several"
+        )
 
     # Arithmetic ----------------------------------------------------------------------------------
 
@@ -87,9 +97,11 @@ class TermParser:
         return cursor.take().text if cursor.at(*operators) else None
 
     def _calculation(self, operator: str, left: Read, right: Read, token: Token) -> Operand:
-        sides = tuple(self.number(side) for side in (left, right))
-        with self.deeper(token):
-            return Calculation(operator, *sides)
+        made = Calculation(operator, self.number(left), self.number(right))
+        if self._depth + _levels(made) > DEEPEST:
+            # 1 - 1 - 1 … is deep, too: its left side is the whole of what came before
+            self._too_deep(token)
+        return made
 
     def number(self, read: Read) -> Operand:
         """Return what can be calculated with: a function's value as a new variable."""
