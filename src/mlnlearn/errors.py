@@ -7,13 +7,16 @@ catch that one class and show ``str(error)`` to a person.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 LONGEST_MESSAGE = 2000
 """Letters of an error's text: what a person reads, whatever a file holds."""
 _LONGEST_PART = 600
 _SHOWN_LINE = 120
+_LONGEST_COMPARED = 100
+_MOST_COMPARED = 10_000
 
 _IN_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s:@/?#]*):.*@")
 # In quotes, up to the last one there is: what looks like the end may be part of the password.
@@ -50,6 +53,36 @@ def shortened(text: str, most: int = LONGEST_MESSAGE) -> str:
         return text
     half = (most - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name most like the given one, or nothing where none is.
+
+    Examples
+    --------
+    >>> nearest("Smoke", ["smokes", "friends"]), nearest("weather", ["smokes", "friends"])
+    ('smokes', '')
+    """
+    lowered = {other.lower(): other for other in known}
+    # of use to those who read a few complaints about a few names; else it takes too long
+    if len(name) > _LONGEST_COMPARED or len(lowered) > _MOST_COMPARED:
+        return ""
+    near = get_close_matches(name.lower(), lowered, n=1)
+    return lowered[near[0]] if near else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint: the names that there are, and the one most like the given one.
+
+    Examples
+    --------
+    >>> did_you_mean("smoke", ["smokes", "friends"])
+    "there are: smokes, friends; did you mean 'smokes'?"
+    """
+    listed = list(known)
+    near = nearest(name, listed)
+    question = f"; did you mean '{near}'?" if near else ""
+    return f"there are: {', '.join(listed) or 'none'}{question}"
 
 
 @dataclass(frozen=True, slots=True)

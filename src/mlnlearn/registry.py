@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from mlnlearn.errors import DataWarning, InputError
+from mlnlearn.errors import DataWarning, InputError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,7 @@ class Registry(Mapping[str, Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._entries:
-            raise InputError(
-                f"no {self.what} {name!r}", hint=f"there are: {', '.join(self._entries)}"
-            )
+            raise InputError(f"no {self.what} {name!r}", hint=did_you_mean(name, self._entries))
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -11,6 +11,7 @@ depends on arguments alone.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -20,6 +21,8 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
 from mlnlearn.errors import MlnError
 from mlnlearn.settings import AtLeast, Settings
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +206,5 @@ def drive(
     if best is None:
         raise MlnError("the learner made no model")
     notes = replace(best.notes, seconds=course.seconds, stopped=stopped)
+    _LOG.info("learned in %.3f s%s", course.seconds, f": {stopped}" if stopped else "")
     return Fitted(best.model, notes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import logging
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,13 +18,17 @@ from mlnlearn.cli.infer import infer
 from mlnlearn.cli.inspect import inspect
 from mlnlearn.cli.learn import learn
 from mlnlearn.cli.loglik import loglik
+from mlnlearn.cli.project import FILE, project_options
 from mlnlearn.cli.report import report
+from mlnlearn.cli.show import QUIET, complain
+from mlnlearn.cli.warm_up import warm_up
 from mlnlearn.cli.weights import weights
+
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 app = typer.Typer(
     name="mlnlearn",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -55,6 +61,9 @@ app.command(epilog="Example:  mlnlearn convert --tables shop.sqlite --out shop.d
 app.command(epilog="Example:  mlnlearn loglik --model learned.mln --db test.db")(loglik)
 
 
+app.command("warm-up", epilog="Example:  mlnlearn warm-up")(warm_up)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"mlnlearn {ml.__version__}")
@@ -63,9 +72,28 @@ def _version(wanted: bool) -> None:
 
 @app.callback(epilog="Start with:  mlnlearn demo")
 def _program(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Neither notes nor progress; warnings stay.")
+    ] = False,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option(help="Log what the library does, to standard error.", show_default=False),
+    ] = None,
 ) -> None:
-    """Learn Markov logic networks from relational data: readable weighted rules."""
+    """Learn Markov logic networks from relational data: readable weighted rules.
+
+    Options of a project may stand in a file mlnlearn.toml in the current folder.
+    """
+    if log_level is not None:
+        logging.basicConfig(
+            level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )
+    QUIET.set(quiet)
+    context.default_map = project_options(getattr(context.command, "commands", {}), Path())
+    if context.default_map is not None:
+        complain("note", f"options from {FILE}")

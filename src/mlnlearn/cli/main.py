@@ -80,7 +80,7 @@ def _run() -> None:
 
     with _shown_warnings():
         try:
-            app()
+            app(args=with_globals_first(sys.argv[1:]), prog_name="mlnlearn")
         except InputErrors as error:
             only = error.problems[0] if len(error.problems) == 1 else error
             complain("error", str(only))
@@ -92,6 +92,28 @@ def _run() -> None:
             where = f"{error.filename}: " if error.filename else ""
             complain("error", f"{where}{error.strerror or error}")
     sys.exit(1)
+
+
+def with_globals_first(arguments: list[str]) -> list[str]:
+    """Return a command line with ``--quiet`` and ``--log-level`` in front, wherever they stood.
+
+    Examples
+    --------
+    >>> with_globals_first(["learn", "--quiet", "--log-level", "info", "--seed", "1"])
+    ['--quiet', '--log-level', 'info', 'learn', '--seed', '1']
+    """
+    first: list[str] = []
+    rest = list(arguments)
+    place = 0
+    while place < len(rest) and rest[place] != "--":
+        word = str(rest[place])
+        length = 2 if word == "--log-level" else 1
+        if word in ("--quiet", "--log-level") or word.startswith("--log-level="):
+            first += rest[place : place + length]
+            del rest[place : place + length]
+        else:
+            place += 1
+    return first + rest
 
 
 @contextmanager

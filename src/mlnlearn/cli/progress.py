@@ -8,6 +8,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from mlnlearn.cli.show import is_quiet
+
 _SECONDS = 10.0
 """Time between two lines where there is no terminal."""
 
@@ -31,7 +33,7 @@ class Reporter:
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not console.is_terminal or is_quiet(),
         )
         self._console = console
         self._task = self._bar.add_task(title, total=None, count="")
@@ -66,6 +68,6 @@ class Reporter:
         count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
         if self._console.is_terminal:
             self._bar.update(self._task, description=text, completed=done, total=total, count=count)
-        elif time.monotonic() - self._spoke >= _SECONDS:
+        elif time.monotonic() - self._spoke >= _SECONDS and not is_quiet():
             self._spoke = time.monotonic()
             self._console.print(f"{text}: {count}", markup=False, soft_wrap=True)

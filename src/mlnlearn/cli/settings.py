@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, InputErrors, did_you_mean
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.registry import Entry
@@ -82,7 +82,7 @@ def _unknown(
     names = dict.fromkeys(setting for settings in known.values() for setting in settings)
     return InputError(
         f"--set {name}: {label} {'has' if len(learners) == 1 else 'have'} no such setting",
-        hint=f"there are: {', '.join(names)}",
+        hint=did_you_mean(name, names),
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -16,12 +19,18 @@ from mlnlearn.errors import shortened, without_secrets
 
 MOST_REMARKS = 20
 """More lines of remarks on the data than this are counted, not shown."""
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+"""Whether the run of the program is a quiet one; its entry sets it."""
+
 _GAP = 2
+_UNWRAPPED = 10_000
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def complain(kind: str, message: str) -> None:
-    """Say on standard error what is wrong: an error, a warning or a note."""
+    """Say on standard error what is wrong: an error, a warning or a note; quiet, without notes."""
+    if kind == "note" and is_quiet():
+        return
     text = shortened(without_secrets(message))
     typer.echo(f"{typer.style(f'{kind}:', fg=_COLOURS[kind], bold=True)} {text}", err=True)
 
@@ -31,9 +40,15 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
+def is_quiet() -> bool:
+    """Tell whether ``--quiet`` was given: no notes and no progress."""
+    return QUIET.get()
+
+
 def console() -> Console:
-    """Return the console for people, as wide as the terminal."""
-    return Console(highlight=False)
+    """Return the console for people, as wide as the terminal; in a pipe, nothing is wrapped."""
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(highlight=False, width=_UNWRAPPED if piped else None)
 
 
 def heading(text: str) -> Text:

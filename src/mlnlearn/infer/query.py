@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 
 import numpy as np
@@ -18,6 +19,8 @@ from mlnlearn.model.answers import Answers, AnswerTable
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.montecarlo.settings import Sampling
+
+_LOG = logging.getLogger(__name__)
 
 
 def query(
@@ -85,6 +88,7 @@ def query(
     network = ground(mln, database, names, open=open, closed=closed, query_evidence=query_evidence)
     sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     found = components(network)
+    _LOG.info("%d unknown values in %d independent parts", network.variables, len(found))
     asked = [atoms for atoms in network.atoms if atoms.predicate.name in names]
     wanted = np.zeros(len(found), np.bool_)
     for atoms in asked:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from mlnlearn.errors import InputError
+from mlnlearn.errors import InputError, nearest
 from mlnlearn.logic.atoms import Constant, Predicate
 
 
@@ -66,7 +66,11 @@ class Schema:
             return self._by_name[name]
         except KeyError:
             known = ", ".join(self._by_name) or "none"
-            raise InputError(f"no such predicate {name!r}; declared are: {known}") from None
+            near = nearest(name, self._by_name)
+            raise InputError(
+                f"no such predicate {name!r}; declared are: {known}",
+                hint=f"did you mean '{near}'?" if near else "",
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from os import PathLike
 
@@ -17,6 +18,8 @@ from mlnlearn.files import read_text
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.db import DbText, scan_databases, scan_db
 from mlnlearn.syntax.mln import MlnFile, read_mln
+
+_LOG = logging.getLogger(__name__)
 
 
 def read_db(
@@ -152,11 +155,8 @@ def database_of(scanned: Sequence[DbText], schema: Schema, name: str) -> Databas
         columns = zip(schema[predicate].types, table.codes, strict=True)
         coded = [renumbered[kind][codes] for kind, codes in columns]
         facts[truth][predicate] = np.array(coded, np.int32).reshape(table.codes.shape)
-    return Database.from_codes(
-        schema,
-        domains,
-        facts["true"],
-        facts["false"],
-        facts["unknown"],
-        name=name,
+    database = Database.from_codes(
+        schema, domains, facts["true"], facts["false"], facts["unknown"], name=name
     )
+    _LOG.info("read %s", database)
+    return database
