@@ -103,7 +103,7 @@ def test_only_rows_up_to_a_time(shop, program):
         ("inspect --tables mysql://u:hush@h/x", "no databases with addresses mysql://"),
         ("inspect --tables shop.sqlite --schema map.toml", "is no schema for tables"),
         ("learn --learner gslp --db a.db --until 1 --out m", "--until: give the data with"),
-        ("infer --model rules.mln --tables shop.sqlite", "one that laj-dt or mbn learned"),
+        ("infer --model rules.mln --tables shop.sqlite", "--query: name the predicates"),
         ("infer --model m.mln --tables shop.sqlite --db a.db", "goes with none of --db"),
         ("infer --model m.mln --tables shop.sqlite --query hair", "no attribute 'hair'"),
         ("infer --model m.mln --tables shop.sqlite --filled shop.sqlite", "nothing is overwritten"),
@@ -159,6 +159,10 @@ def test_changed_rules_are_a_network_and_no_longer_the_model(shop, program):
     text = (shop / "m.mln").read_text()
     (shop / "m.mln").write_text(text + '\n1 sex(x,"f")\n')
     code, _, err = program("infer", "--model", "m.mln", "--tables", "shop.sqlite")
+    assert code == 1
+    assert "--query: name the predicates" in err
+    filled = ("--filled", "x.sqlite")
+    code, _, err = program("infer", "--model", "m.mln", "--tables", "shop.sqlite", *filled)
     assert code == 1
     assert "one that laj-dt or mbn learned" in err
     assert program("infer", "--model", "m.json", "--tables", "shop.sqlite")[0] == 0

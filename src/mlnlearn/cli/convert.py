@@ -12,7 +12,7 @@ from mlnlearn.cli.inspect import MappingOption, SchemaOption
 from mlnlearn.cli.options import TablesOption
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
-from mlnlearn.cli.sources import load, load_tables
+from mlnlearn.cli.sources import banded, load, load_tables
 from mlnlearn.errors import InputError
 from mlnlearn.files import FACTS_MARK, write_files
 
@@ -28,6 +28,10 @@ def convert(
     tables: TablesOption = None,
     schema: SchemaOption = None,
     mapping: MappingOption = None,
+    numbers: Annotated[
+        bool,
+        typer.Option("--numbers", help="Keep numbers and days; by default they are cut in bands."),
+    ] = False,
     dialect: Annotated[
         str | None,
         typer.Option(
@@ -61,6 +65,8 @@ def convert(
     from mlnlearn.data.write import db_text  # noqa: PLC0415 - loads NumPy
 
     sources = load_tables(tables, schema, mapping) if tables else load(files or [], schema, mapping)
+    if not numbers:  # each would be a constant of its own
+        sources = banded(sources)
     if len(sources.databases) > 1:
         raise InputError(
             f"the files make {len(sources.databases)} databases", hint="convert them one by one"

@@ -153,7 +153,8 @@ def evaluate(
     paths = (db or []) + (more or []) + (boostsrl or [])
     given = [text.partition("=")[2].strip() for text in (*(set_ or ()), *(try_ or ()))]
     check([out], force=force, data=paths, tables=tables, others=[schema, mapping, *given])
-    sources = read(paths, tables, schema, mapping)
+    bands = not all(entry.load().reads_numbers for entry in chosen.values())
+    sources = read(paths, tables, schema, mapping, bands=bands)
     background = background_of(boostsrl or ())
     if background is not None and not query.strip():
         query = ",".join(background.targets)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mlnlearn.cli.options import names
-from mlnlearn.cli.sources import Sources, load, load_tables
+from mlnlearn.cli.sources import Sources, banded, load, load_tables
 from mlnlearn.errors import InputError
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
@@ -69,16 +69,22 @@ class DataSplit:
 
 
 def read(
-    paths: list[Path], tables: str | None, schema: Path | None, mapping: Path | None
+    paths: list[Path],
+    tables: str | None,
+    schema: Path | None,
+    mapping: Path | None,
+    *,
+    bands: bool = True,
 ) -> Sources:
-    """Read the databases or the tables."""
+    """Read the databases or the tables; numbers of these are cut into bands unless that is off."""
     if tables is None:
         if not paths:
             raise InputError("--db or --tables: name the data")
         return load(paths, schema, mapping)
     if paths:
         raise InputError("give the data with --db or with --tables, not both")
-    return load_tables(tables, schema, mapping)
+    found = load_tables(tables, schema, mapping)
+    return banded(found) if bands else found
 
 
 def make_folds(split: DataSplit, sources: Sources) -> list[Fold]:

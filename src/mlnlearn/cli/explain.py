@@ -7,18 +7,20 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption
+from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     ClosedOption,
     ModelOption,
     MoreArgument,
     NoDatabasesOption,
     OpenOption,
+    TablesOption,
     names,
     one_database,
     read_model,
 )
 from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.sources import tables_for
 from mlnlearn.cli.triples import OrderOption, TriplesOption, explain_triple
 from mlnlearn.errors import InputError
 
@@ -37,6 +39,9 @@ def explain(
         tuple[str, str, str] | None,
         typer.Option(help="With --triples: head, relation and tail.", show_default=False),
     ] = None,
+    tables: TablesOption = None,
+    schema: SchemaOption = None,
+    mapping: MappingOption = None,
     open_predicates: OpenOption = "",
     closed: ClosedOption = "",
     json: JsonOption = False,
@@ -49,9 +54,16 @@ def explain(
         return
     if not atom:
         raise InputError("--atom: name a ground atom", hint='such as "advisedBy(Anna,Bob)"')
-    found = read_model(model)
-    path = one_database((db or []) + (more or []))
-    database = ml.read_db(path, schema=found.schema, name=str(path))
+    found = ml.load_model(model) if tables is not None else read_model(model)
+    paths = (db or []) + (more or [])
+    if tables is not None:
+        if paths:
+            raise InputError("give the data with --db or with --tables, not both")
+        database = tables_for(model, found, tables, schema, mapping)
+    else:
+        path = one_database(paths)
+        declared = read_model(model).schema if schema is None else ml.read_mln(schema).schema
+        database = ml.read_db(path, schema=declared, name=str(path))
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
     explained = ml.explain(found, database, atom, open=opened, closed=shut)
     if json:

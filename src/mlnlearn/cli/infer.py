@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.fill import fill
-from mlnlearn.cli.inspect import JsonOption
+from mlnlearn.cli.inspect import JsonOption, MappingOption
 from mlnlearn.cli.options import (
     BoostSRLOption,
     ClosedOption,
@@ -32,6 +32,7 @@ from mlnlearn.cli.options import one_database as only
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.rows import answer_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.sources import tables_for
 from mlnlearn.cli.triples import OrderOption, TriplesOption, answer_triples
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
@@ -84,6 +85,7 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
             show_default=False,
         ),
     ] = None,
+    mapping: MappingOption = None,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -142,8 +144,9 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
         question = (relation, head, tail)
         answer_triples(model, triples, order, question, k, out=out, force=force, json=json)
         return
-    check([out], force=force, data=paths, tables=tables, model=model, others=[schema, filled])
-    if tables is not None:
+    others = [schema, filled, mapping]
+    check([out], force=force, data=paths, tables=tables, model=model, others=others)
+    if tables is not None and _is_of_tables(model, task, filled):
         if paths or method != "auto" or open_predicates or closed or query_evidence:
             raise InputError("--tables goes with none of --db, --method, --open, --closed")
         _of_tables(model, tables, task, query, schema=schema, out=out, filled=filled, json=json)
@@ -153,7 +156,10 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     if filled is not None:
         raise InputError("--filled goes with --tables")
     found = read_model(model)
-    evidence, targets = _evidence(found.schema, paths, boostsrl or [], schema)
+    if tables is not None:
+        evidence, targets = _from_tables(model, paths, tables, schema, mapping)
+    else:
+        evidence, targets = _evidence(found.schema, paths, boostsrl or [], schema, query)
     query_evidence = query_evidence or (bool(boostsrl) and isinstance(found, ml.MLN))
     query = query.strip() or ",".join(targets)
     if not query:
@@ -202,8 +208,30 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
         console().print(f"written to {out}")
 
 
+def _is_of_tables(model: Path, task: Path | None, filled: Path | None) -> bool:
+    """Tell whether cells or rows are asked for: by models of tables, or by the options."""
+    if task is not None or filled is not None:
+        return True
+    return isinstance(ml.load_model(model), ml.JoinBayesModel | ml.RelationalModel)
+
+
+def _from_tables(
+    model: Path, paths: list[Path], tables: str, schema: Path | None, mapping: Path | None
+) -> tuple[Database, tuple[str, ...]]:
+    """Read tables, and which predicates the model predicts, where it knows."""
+    if paths:
+        raise InputError("give the data with --db or with --tables, not both")
+    found: Any = ml.load_model(model)
+    targets = tuple(rules.predicate.name for rules in getattr(found, "targets", ()))
+    return tables_for(model, found, tables, schema, mapping), targets
+
+
 def _evidence(
-    declared: ml.Schema, paths: list[Path], boostsrl: list[Path], schema: Path | None
+    declared: ml.Schema,
+    paths: list[Path],
+    boostsrl: list[Path],
+    schema: Path | None,
+    query: str,
 ) -> tuple[Database, tuple[str, ...]]:
     """Read what is given, and what a folder of BoostSRL asks for."""
     if boostsrl:
@@ -211,6 +239,8 @@ def _evidence(
             raise InputError("--boostsrl: name one folder, and neither --db nor --schema")
         background = ml.read_boostsrl(boostsrl[0])
         return background.asked(), background.targets
+    if not query.strip():
+        raise InputError("--query: name the predicates to ask for")
     path = only(paths)
     declarations = declared if schema is None else ml.read_mln(schema).schema
     return ml.read_db(path, schema=declarations, name=str(path)), ()

@@ -28,7 +28,15 @@ from mlnlearn.cli.outputs import ForceOption, check, model_files
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
-from mlnlearn.cli.sources import Sources, background_of, load, load_tables, with_background
+from mlnlearn.cli.sources import (
+    Sources,
+    background_of,
+    keep_mapping,
+    load,
+    load_tables,
+    mapping_beside,
+    with_background,
+)
 from mlnlearn.cli.triples import (
     OrderOption,
     TriplesOption,
@@ -161,6 +169,7 @@ def learn(
     beside = entry.tables or entry.has("target") or entry.has("base")
     rows = learner in ("auto", "boost")
     files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
+    files += [mapping_beside(out)] if tables is not None else []
     check(files, force=force, data=paths, tables=tables, others=given)
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
@@ -176,6 +185,7 @@ def learn(
     with measured() as cost:
         model = fit(learner, chosen, sources, run).model
     model.save(out)
+    keep_mapping(out, model, sources)
     rules = _rules(model)
     if json:
         print_json(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.inspect import MappingOption
 from mlnlearn.cli.options import (
     ModelOption,
     MoreArgument,
@@ -17,13 +18,12 @@ from mlnlearn.cli.options import (
 )
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
-from mlnlearn.cli.sources import load, read_source, shown
+from mlnlearn.cli.sources import load, tables_for
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.database import Database
-    from mlnlearn.structure.saved import AnyModel
 
 _TEXT = ".db"
 
@@ -37,6 +37,7 @@ def report(
         Path | None,
         typer.Option(help="Declarations of the databases; by default the model's."),
     ] = None,
+    mapping: MappingOption = None,
     query: Annotated[
         str,
         typer.Option(
@@ -51,7 +52,7 @@ def report(
     from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
 
     paths = (db or []) + (more or [])
-    check([out], force=force, data=paths, tables=tables, model=model, others=[schema])
+    check([out], force=force, data=paths, tables=tables, model=model, others=[schema, mapping])
     found = ml.load_model(model)
     if isinstance(found, ml.PathModel):
         raise InputError(
@@ -63,19 +64,10 @@ def report(
     databases = (
         _databases(paths, schema, found.schema)
         if tables is None
-        else [_from_tables(found, tables, schema)]
+        else [tables_for(model, found, tables, schema, mapping)]
     )
     write_files({out: page(found, databases, names(query, "--query"), title=title)})
     console().print(f"written to {out}")
-
-
-def _from_tables(model: AnyModel, tables: str, schema: Path | None) -> Database:
-    """Read tables as those were read that the model was learned from, where that is known."""
-    from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
-
-    mapping = getattr(model, "mapping", None)
-    known = None if mapping is None else mapping.without_limits()
-    return build_database(read_source(tables, schema), known, shown(tables)).database
 
 
 def _databases(paths: list[Path], schema: Path | None, declared: ml.Schema) -> list[Database]:

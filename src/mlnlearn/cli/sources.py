@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mlnlearn as ml
 from mlnlearn.cli.show import complain
 from mlnlearn.errors import InputError, InputErrors, Location, without_secrets
-from mlnlearn.files import open_input
+from mlnlearn.files import MAPPING_MARK, open_input, write_files
 
 if TYPE_CHECKING:  # loading the readers can wait until a command runs
     from mlnlearn.data.database import Database
@@ -102,6 +102,40 @@ def load_tables(
     )
     assert found.data.mapping is not None
     return Sources([name], list(found.data.databases), [found.data.mapping], task=found.task)
+
+
+def banded(sources: Sources) -> Sources:
+    """Return sources with their numbers cut into bands, for what knows constants only."""
+    data = ml.Data(tuple(sources.databases), next(iter(sources.mappings), None)).banded()
+    mappings = [] if data.mapping is None else [data.mapping]
+    return replace(sources, databases=list(data.databases), mappings=mappings)
+
+
+def mapping_beside(model: Path) -> Path:
+    """Return the file beside a model that says how tables are read, where the model cannot."""
+    return model.with_suffix(".toml")
+
+
+def keep_mapping(path: Path, model: Any, sources: Sources) -> None:
+    """Write beside a model how its tables were read, unless the model says so itself."""
+    if sources.mappings and getattr(model, "mapping", None) is None:
+        text = f"{MAPPING_MARK}{sources.mappings[0].without_limits()}\n"
+        write_files({mapping_beside(path): text})
+
+
+def tables_for(
+    path: Path, model: Any, tables: str, schema: Path | None, mapping: Path | None = None
+) -> Database:
+    """Read tables as those were read that a model was learned from, where that is known.
+
+    It is where the model says so, or a mapping beside it does; or where one is given.
+    """
+    from mlnlearn.data.load.build import build_database  # noqa: PLC0415 - loads NumPy
+
+    own: Mapping | None = getattr(model, "mapping", None)
+    beside = mapping_beside(path)
+    known = beside if own is None and beside.is_file() else own and own.without_limits()
+    return build_database(read_source(tables, schema), mapping or known, shown(tables)).database
 
 
 def shown(tables: str) -> str:

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption
+from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
-    DatabasesOption,
     ModelOption,
     MoreArgument,
+    NoDatabasesOption,
     SeedOption,
+    TablesOption,
     finite,
     names,
     read_network,
 )
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.sources import tables_for
 from mlnlearn.errors import InputError
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
@@ -36,8 +38,11 @@ Method = Literal["wpll", "pll", "conditional", "em", "likelihood"]
 
 def weights(
     model: ModelOption,
-    db: DatabasesOption,
+    db: NoDatabasesOption = None,
     more: MoreArgument = None,
+    tables: TablesOption = None,
+    schema: SchemaOption = None,
+    mapping: MappingOption = None,
     method: Annotated[
         Method,
         typer.Option(
@@ -72,10 +77,17 @@ def weights(
     json: JsonOption = False,
 ) -> None:
     """Learn the weights of the rules in a model from databases."""
-    check([out], force=force, data=db + (more or []), model=model)
+    paths = (db or []) + (more or [])
+    others = [schema, mapping]
+    check([out], force=force, data=paths, tables=tables, model=model, others=others)
+    if (tables is None) == (not paths):
+        raise InputError("give the data with --db or with --tables")
     mln = read_network(model)
-    paths = db + (more or [])
-    databases = [found for path in paths for found in ml.read_databases(path, mln.schema)]
+    if tables is not None:
+        databases = [tables_for(model, mln, tables, schema, mapping)]
+    else:
+        declared = mln.schema if schema is None else ml.read_mln(schema).schema
+        databases = [found for path in paths for found in ml.read_databases(path, declared)]
     targets = names(query, "--query")
     for name in targets:
         mln.schema[name]

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.objects import Objects
+from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import number_of_keys, pack, unlisted, unpack
@@ -94,6 +95,7 @@ def query_in_chunks(
     if isinstance(model, RelationalModel):
         yield model.query(database, names, closed=closed)
         return
+    (database,) = banded_like(model.schema, [database])
     if isinstance(model, BoostedModel):
         plan = _of_rules(model, database, names, closed) if in_chunks else None
         if plan is None:
