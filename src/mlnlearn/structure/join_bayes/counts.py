@@ -10,8 +10,9 @@ are not asked for; each of those is a join over true links, in which an entity i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
@@ -124,6 +125,7 @@ class FamilyCounter:
         scope: Iterable[Variable] = (),
         true: Iterable[Relationship] = (),
         keep: Sequence[Variable] = (),
+        at: Sequence[int] | None = None,
         merged: Sequence[tuple[Variable, Variable]] = (),
         unknown: bool = False,
     ) -> Counts:
@@ -139,6 +141,8 @@ class FamilyCounter:
             Relationships that must hold; all others may be true or false.
         keep
             Variables to count for each entity apart.
+        at
+            The one entity of each such variable to count for; by default for all.
         merged
             Pairs of variables of one type; only tuples count in which the first of a pair stands
             for the same entity as the second.
@@ -150,14 +154,14 @@ class FamilyCounter:
         wanted = tuple(nodes)
         where = frozenset(scope), tuple(true)
         if keep or merged or unknown:
-            return self._count(wanted, *where, tuple(keep), dict(merged), unknown)
+            only = {} if at is None else dict(zip(keep, at, strict=True))
+            return self._count(wanted, *where, tuple(keep), dict(merged), unknown, only)
         key = (frozenset(wanted), frozenset(scope), frozenset(true))
         found = self._memory.get(key)
         if found is None:
             self.work.add(FAMILY)
             if self._completed and any(n.predicate.name in self.data.unknown for n in wanted):
-                parts = [part._count(wanted, *where, (), {}, False) for part in self._completed]
-                found = _together(parts)
+                found = self._of_completions(wanted, *where)
             else:
                 found = self._count(wanted, *where, (), {}, False)
             self._make_room(len(found))
@@ -187,6 +191,7 @@ class FamilyCounter:
         keep: tuple[Variable, ...],
         merged: dict[Variable, Variable],
         unknown: bool,
+        only: Mapping[Variable, int] | None = None,
     ) -> Counts:
         given = {r.predicate.name for r in true}
         asked = [n.relationship.name for n in nodes if n.relationship is not None]
@@ -198,7 +203,7 @@ class FamilyCounter:
         outside = tuple({merged.get(v, v) for v in scope} - set(inside))
         if len(inside) == 1 and not (asked or given or keep or merged or unknown):
             return self._within_table(nodes, inside[0], outside)
-        job = _Job(self, nodes, inside, outside, keep, merged)
+        job = _Job(self, nodes, inside, outside, keep, merged, only or {})
         parts = []
         for chosen in _subsets(free):
             table = job.flat((*sorted(given), *chosen))
@@ -207,6 +212,25 @@ class FamilyCounter:
                 sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
                 parts.append(job.decided(table, {*given, *kept_true}, sign))
         return job.merge(parts, unknown=unknown)
+
+    def _of_completions(
+        self,
+        nodes: tuple[Node, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+    ) -> Counts:
+        """Count on all completions together."""
+        [variable, *others] = {variable for node in nodes for variable in node.variables}
+        if not others and not true and all(node.relationship is None for node in nodes):
+            outside = tuple(scope - {variable})
+            found = self._stacked._within_table(nodes, variable, outside)
+            return replace(found, completions=len(self._completed))
+        parts = [part._count(nodes, scope, true, (), {}, False) for part in self._completed]
+        return _together(parts)
+
+    @cached_property
+    def _stacked(self) -> FamilyCounter:
+        return FamilyCounter(self.data.stacked(self.completions), (), self.work)
 
     def _within_table(
         self, nodes: tuple[Node, ...], variable: Variable, outside: tuple[Variable, ...]
@@ -247,9 +271,11 @@ class _Job:
         outside: tuple[Variable, ...],
         keep: tuple[Variable, ...],
         merged: dict[Variable, Variable],
+        only: Mapping[Variable, int],
     ) -> None:
         self.counter, self.data = counter, counter.data
         self.nodes, self.variables, self.keep, self.merged = nodes, variables, keep, merged
+        self.only = only
         self.kinds = {v: self.data.layout.types[v] for v in variables}
         own = [node for node in nodes if node.relationship is None]
         self.described = {
@@ -298,9 +324,12 @@ class _Job:
         columns: dict[str, Codes] = {}
         alike = np.ones(entities.shape[1], np.bool_)
         for variable, column in zip(relationship.variables, entities, strict=True):
-            first = columns.setdefault(_entity(self.merged.get(variable, variable)), column)
+            stands_for = self.merged.get(variable, variable)
+            first = columns.setdefault(_entity(stands_for), column)
             if first is not column:
                 alike &= first == column
+            if stands_for in self.only:
+                alike &= column == self.only[stands_for]
         for node in relationship.attributes:
             if node in self.nodes:
                 columns[str(node)] = self.data.values[node.predicate.name]
@@ -315,8 +344,10 @@ class _Job:
         owner = self.data.owner[self.kinds[variable]]
         self.counter.work.add(len(owner))
         entities = np.arange(len(owner), dtype=np.int32)
-        columns = {_entity(variable): entities, _POPULATION: owner}
-        return self._forget(SparseTable(columns, np.ones(len(owner), np.int64)), [])
+        if variable in self.only:
+            entities = entities[self.only[variable] :][:1]
+        columns = {_entity(variable): entities, _POPULATION: owner[entities]}
+        return self._forget(SparseTable(columns, np.ones(len(entities), np.int64)), [])
 
     def _nothing(self) -> _Table:
         every = np.arange(self.data.populations, dtype=np.int32)

@@ -80,6 +80,17 @@ class EncodedData:
         other.values = {**self.values, **values}
         return other
 
+    def stacked(self, completions: Sequence[EncodedData]) -> EncodedData:
+        """Return the tables of entities of several completions below one another, without links."""
+        other = copy.copy(self)
+        names = [node.predicate.name for node in self.layout.attributes]
+        other.values = {
+            name: np.concatenate([part.values[name] for part in completions]) for name in names
+        }
+        other.owner = {kind: np.tile(owner, len(completions)) for kind, owner in self.owner.items()}
+        other.links, other.unknown = {}, {}
+        return other
+
     def total(self, kind: str) -> int:
         """Return the number of entities of a type in all databases."""
         return int(self.sizes[kind].sum())

@@ -23,6 +23,7 @@ from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.layout import Layout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
+from mlnlearn.structure.join_bayes.trees import weighted_bins
 from mlnlearn.weights.rows import RowBlocks, Rows
 
 Floats = NDArray[np.float64]
@@ -85,11 +86,15 @@ class AttributeFeatures:
 
 
 def attribute_features(
-    counter: FamilyCounter, families: Sequence[FamilyRules], names: Container[str] | None = None
+    counter: FamilyCounter,
+    families: Sequence[FamilyRules],
+    names: Container[str] | None = None,
+    at: Sequence[int] | None = None,
 ) -> list[AttributeFeatures]:
     """Return the features of all attributes; rules are numbered through the families in order.
 
-    With `names`, only those of these predicates.
+    With `names`, only those of these predicates; with `at`, only of the entity, or of the link
+    between these entities (the rows of all others are empty).
     """
     data, layout = counter.data, counter.data.layout
     starts = np.cumsum([0, *(family.size for family in families)])
@@ -98,11 +103,27 @@ def attribute_features(
         if names is not None and node.predicate.name not in names:
             continue
         truth = data.values[node.predicate.name]
-        builder = _Builder(counter, node)
+        builder = _Builder(counter, node, at)
         for family, start in zip(families, starts[:-1].tolist(), strict=True):
             builder.add(family, start)
         found.append(AttributeFeatures(node, truth, builder.matrix(len(truth), int(starts[-1]))))
     return found
+
+
+def attribute_scores(
+    counter: FamilyCounter, families: Sequence[FamilyRules], node: Node, weights: Floats
+) -> Floats:
+    """Return the log-probability of each value of an attribute, up to a constant for each row.
+
+    Shape ``(entities or links, values)``.
+    """
+    builder, start = _Builder(counter, node), 0
+    for family in families:
+        builder.add(family, start)
+        start += family.size
+    scores = builder.scores(len(counter.data.values[node.predicate.name]), weights)
+    scores[:, : int(node.relationship is not None)] = -np.inf
+    return scores
 
 
 def typical_counts(features: Sequence[AttributeFeatures]) -> Floats:
@@ -124,8 +145,8 @@ def _attributes(layout: Layout) -> Iterator[Node]:
 class _Builder:
     """Gathers the entries of one attribute's matrix."""
 
-    def __init__(self, counter: FamilyCounter, node: Node) -> None:
-        self.counter, self.node = counter, node
+    def __init__(self, counter: FamilyCounter, node: Node, at: Sequence[int] | None = None) -> None:
+        self.counter, self.node, self.at = counter, node, at
         layout = counter.data.layout
         owners = {r.predicate: r for r in layout.relationships}
         self.owner: Relationship | None = (
@@ -165,14 +186,18 @@ class _Builder:
         keep = changed[0].variables
         if merged:
             keep = tuple(dict(merged).get(variable, variable) for variable in keep)
-        counts = self.counter.count(
-            rest,
-            scope=_variables(family.nodes),
-            true=true,
-            keep=keep,
-            merged=merged,
-            unknown=True,
-        )
+        if all(node.variables == keep for node in family.nodes) and not true:
+            counts = self._within_table(rest)
+        else:
+            counts = self.counter.count(
+                rest,
+                scope=_variables(family.nodes),
+                true=true,
+                keep=keep,
+                at=self.at,
+                merged=merged,
+                unknown=True,
+            )
         grounding = self._grounding(counts)
         known = dict(zip(counts.nodes, counts.columns, strict=True))
         shown = family.emitted
@@ -188,6 +213,15 @@ class _Builder:
             self.rows.append(grounding[holds] * self.node.size + value)
             self.columns.append(rule[holds].astype(np.int64) + start)
             self.counts.append(sign * counts.counts[holds] / spread(leaf[holds], holds))
+
+    def _within_table(self, rest: Sequence[Node]) -> Counts:
+        """Return each entity with the values of its own other attributes: nothing is to count."""
+        data = self.counter.data
+        entities = np.arange(data.total(self.node.predicate.types[0]), dtype=np.int32)
+        if self.at is not None:
+            entities = entities[self.at[0] :][:1]
+        columns = tuple(data.values[node.predicate.name][entities] for node in rest)
+        return Counts(tuple(rest), columns, np.ones(len(entities), np.int64), (entities,))
 
     def _spread(
         self, family: FamilyRules, counts: Counts
@@ -212,6 +246,15 @@ class _Builder:
         data, predicate = self.counter.data, self.owner.predicate
         sizes = [data.total(kind) for kind in predicate.types]
         return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
+
+    def scores(self, groundings: int, weights: Floats) -> Floats:
+        """Return the sum of weights times counts, for each grounding and value."""
+        size = groundings * self.node.size
+        if not self.rows:
+            return np.zeros((groundings, self.node.size))
+        entries = np.concatenate(self.counts) * weights[np.concatenate(self.columns)]
+        sums = weighted_bins(np.concatenate(self.rows), entries, size)
+        return sums.reshape(groundings, self.node.size)
 
     def matrix(self, groundings: int, rules: int) -> csr_matrix:
         """Return the matrix; entries of the same place are summed."""

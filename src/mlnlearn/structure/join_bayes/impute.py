@@ -23,7 +23,7 @@ from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.features import attribute_features
+from mlnlearn.structure.join_bayes.features import attribute_scores
 from mlnlearn.structure.join_bayes.rules import Family, FamilyRules, table_rules
 
 Floats = NDArray[np.float64]
@@ -55,11 +55,14 @@ class Imputation:
         Whether families are counted over all tuples, or over those of true links.
     sample_size
         Equivalent sample size of the net's tables.
+    max_work
+        The search is not repeated where it would take more work than this in all.
     """
 
     data: EncodedData
     links: bool
     sample_size: float
+    max_work: int | None = None
 
     def structures(self, search: Search) -> Iterator[tuple[Parents, list[Values]]]:
         """Yield each node's parents, and the values of incomplete attributes by completion.
@@ -74,16 +77,23 @@ class Imputation:
         rng = np.random.default_rng(0)
         drawn = [self._independent(rng) for _ in range(COMPLETIONS)]
         before: list[Parents] = []
+        spent = 0
         for number in range(SEARCHES):
-            for parents in search(self._counter(drawn), f"completed {number}: "):
+            counter = self._counter(drawn)
+            for parents in search(counter, f"completed {number}: "):
                 if not number:
                     yield parents, []
             for _ in range(STEPS):
                 drawn = self._redrawn(drawn, parents, rng)
             yield parents, drawn
-            if parents in before:
+            spent += counter.work.spent
+            if parents in before or not self._may_repeat(spent, number + 1):
                 return
             before.append(parents)
+
+    def _may_repeat(self, spent: int, searches: int) -> bool:
+        """Tell whether another search like those before is within the limits."""
+        return self.max_work is None or spent * (searches + 1) <= self.max_work * searches
 
     def _counter(self, drawn: Sequence[Values]) -> FamilyCounter:
         return FamilyCounter(self.data, [self.data.completed(values) for values in drawn])
@@ -125,12 +135,11 @@ class Imputation:
         for node in self._incomplete:
             name = node.predicate.name
             counter = FamilyCounter(self.data.completed(values))
-            [features] = attribute_features(counter, families, {name})
             rows = self.data.unknown[name]
             if node.predicate in copied:
                 # cells of one column that depend on each other must not all change at once
                 rows = rows[rng.random(len(rows)) < 0.5]
-            logs = features.log_probabilities(weights)[rows]
+            logs = attribute_scores(counter, families, node, weights)[rows]
             codes = values[name].copy()
             codes[rows] = (logs + rng.gumbel(size=logs.shape)).argmax(axis=1)
             values[name] = codes

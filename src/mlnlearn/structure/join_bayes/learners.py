@@ -129,7 +129,8 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         def search(counter: FamilyCounter, label: str) -> Iterator[Parents]:
             return self._nets(counter, journal, course, label, remarks)
 
-        structures = Imputation(pooled, self.links, self.sample_size).structures(search)
+        imputation = Imputation(pooled, self.links, self.sample_size, self._most_work)
+        structures = imputation.structures(search)
         encoded = EncodedData(given, layout)
         if course.run.max_seconds is None:  # none but the last is wanted
             structures = iter([_last(structures)])
@@ -197,6 +198,11 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
                 if self._from_net:
                     own.append(found[-1].relative_to(own[-1]))
         return found + own
+
+    @property
+    def _most_work(self) -> int | None:
+        """Work for all searches, where cells are empty: two of the longest."""
+        return None if self.max_work is None else 2 * self.max_work
 
     @property
     def _from_net(self) -> bool:

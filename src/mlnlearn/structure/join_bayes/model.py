@@ -30,11 +30,14 @@ from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.model.explanation import Explanation, codes_of, ground_atom
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.shown import ShownRule
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import AttributePrediction, attribute_features
 from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.reasons import explain_attribute
 from mlnlearn.structure.join_bayes.rules import FamilyFile, FamilyRules
+from mlnlearn.structure.join_bayes.sentences import shown_rules
 from mlnlearn.syntax.mln import parse_mln
 
 Floats = NDArray[np.float64]
@@ -111,8 +114,15 @@ class JoinBayesModel:
     ) -> Explanation:
         """Explain the probability of an attribute's value by the rules, or of a link.
 
-        An attribute has exactly one value, as in `predict`, whatever the schema says.
+        An attribute has exactly one value, as in `predict`, whatever the schema says, and unknown
+        values of others say nothing. With `open` or `closed`, and for links, the rules speak as a
+        network.
         """
+        asked = ground_atom(database, atom)
+        if not open and not closed:
+            found = explain_attribute(self.families, self.weights, self.net.nodes, database, asked)
+            if found is not None:
+                return found
         nodes = [node for node in self.net.nodes if node.is_attribute and not node.is_flag]
         marked = {node.predicate.name: (node.predicate.arity - 1,) for node in nodes}
 
@@ -122,11 +132,27 @@ class JoinBayesModel:
         network = MLN(of_one_value(self.schema), self.mln().rules)
         (database,) = banded_like(self.schema, [database])
         data = replace(database, schema=of_one_value(database.schema))
-        asked = ground_atom(data, atom)
         node = next((node for node in nodes if node.predicate == asked.predicate), None)
         if node is not None:
             data = _without_unseen(data, node, codes_of(data, asked))
         return explain(network, data, asked, open=open, closed=closed, seed=seed)
+
+    def sentences(self, max_rules: int = 20) -> list[ShownRule]:
+        """Return the rules that tell most, in words, with shares that can be checked.
+
+        Examples
+        --------
+        >>> from mlnlearn.data.load.build import build_database
+        >>> from mlnlearn.data.load.columns import Column
+        >>> from mlnlearn.data.load.tables import Table
+        >>> from mlnlearn.structure.join_bayes.learners import LAJDT
+        >>> cells = {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxyyyyy"))}
+        >>> people = Table("people", {"id": Column.of(list("ABCDEFGH"))} | cells, ("id",))
+        >>> model = LAJDT(sample_size=1, pruning="none").fit(build_database([people])).model
+        >>> print(model.sentences()[0].sentence)
+        of people with sex f 75.0% have fan x, against 37.5% of all (4 people)
+        """
+        return shown_rules(self.families, self.weights, self.mapping)[:max_rules]
 
     def parameter_counts(self) -> dict[str, int]:
         """Return the number of parameters under the four definitions found in print.
