@@ -264,3 +264,24 @@ def test_an_empty_graph_is_refused():
         ml.Paths().fit(graph)
     with pytest.raises(ml.InputError, match="give either head or tail"):
         ml.Paths().fit(ml.from_triples([("a", "r", "b")])).model.top("r")
+
+
+def test_rules_of_a_file_are_counted_and_weighed(case, tmp_path):
+    _, test, split, model = case
+    path = tmp_path / "rules.tsv"
+    model.save_rules(path)
+    again = ml.Paths(max_length=3, rules=str(path), **SETTINGS).fit(split).model
+    assert sorted(map(str, again.rules())) == sorted(map(str, model.rules()))
+    counts = {str(rule): (rule.support, rule.body) for rule in model.rules()}
+    assert {str(rule): (rule.support, rule.body) for rule in again.rules()} == counts
+    assert again.rank(test).mrr == pytest.approx(model.rank(test).mrr, abs=0.2)
+    path.write_text("5\t2\t0.4\tother(X,Y) <= another(X,Y)\n")
+    with pytest.raises(ml.InputError, match="no rule is about relations of the graph"):
+        ml.Paths(rules=str(path)).fit(split)
+
+
+def test_planted_rules_come_first():
+    made = ml.synthetic.planted_graph(2000, rng=1)
+    model = ml.Paths(aggregation="noisy-or", constants=False).fit(made.graph).model
+    found = [str(rule) for rule, _ in zip(model.rules(), range(10), strict=False)]
+    assert sorted(found) == sorted(made.rules)

@@ -192,7 +192,8 @@ class Collector:
         """Return how often a link leads to each entity."""
         relations = len(self.graph.relations)
         heads, kinds, tails = self.graph.triples
-        ends = (tails if link < relations else heads)[kinds == link % relations]
+        first, last = np.searchsorted(kinds, [link % relations, link % relations + 1])
+        ends = (tails if link < relations else heads)[first:last]
         return np.bincount(ends, minlength=len(self.graph.entities))
 
     def collect(

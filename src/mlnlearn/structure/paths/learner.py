@@ -11,8 +11,8 @@ from typing import Annotated
 import numpy as np
 
 from mlnlearn.counting.mine_paths import PathMiner, count_rules
-from mlnlearn.counting.walks import MOST_WALKS, walk_counts
-from mlnlearn.data.graph import Graph, GraphSplit
+from mlnlearn.counting.walks import MOST_WALKS, Path, walk_counts
+from mlnlearn.data.graph import Graph, GraphSplit, Longs
 from mlnlearn.data.identity import digest, settings_of
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.triple_view import graph_of
@@ -25,6 +25,7 @@ from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.paths.constants import mine_constants
+from mlnlearn.structure.paths.given import given_closed, given_constants
 from mlnlearn.structure.paths.weights import choices_of, fit_weights
 
 _LONGEST = 4
@@ -90,6 +91,9 @@ class Paths(Learner[PathModel, PathNotes]):
         How far the weights move at first.
     shrinkage
         How strongly a rule's own weight is drawn to nothing.
+    rules
+        A file of rules, of AnyBURL or as `PathModel.save_rules` writes them, to count and weigh
+        instead of searching for others.
     aggregation
         How rules are put together: by learned weights, as a noisy-or of their confidences, or by
         the largest confidence, equals by the next one.
@@ -110,6 +114,7 @@ class Paths(Learner[PathModel, PathNotes]):
     epochs: Annotated[int, AtLeast(1)] = 5
     rate: Annotated[float, Above(0)] = 0.05
     shrinkage: Annotated[float, AtLeast(0)] = 0.01
+    rules: str | None = None
     aggregation: Aggregation = "learned"
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -181,6 +186,10 @@ class Paths(Learner[PathModel, PathNotes]):
         """Find the closed rules and count them."""
         rng = np.random.default_rng([self.seed, 0])
         order = rng.permutation(len(graph.entities))
+        if self.rules is not None:
+            course.tell("reading rules")
+            heads, paths = given_closed(self.rules, graph)
+            return self._counted(graph, heads, paths, order, 1.0)
         length = self.max_length or _length(graph)
         miner = PathMiner(graph, length)
         done, steps = 0, 0
@@ -195,14 +204,20 @@ class Paths(Learner[PathModel, PathNotes]):
         heads, paths = miner.rules(self.min_support if done == len(order) else 2)
         course.tell("counting rules", 0, len(paths))
         course.check()
+        return self._counted(graph, heads, paths, order, done / max(len(order), 1))
+
+    def _counted(
+        self, graph: Graph, heads: Longs, paths: list[Path], order: Longs, sources: float
+    ) -> tuple[ClosedRules, PathNotes]:
+        """Count rules, and keep those that are good enough."""
         rows = 4 * self.max_pairs
         counts, counted = count_rules(
             graph, heads, paths, order, most_walks=MOST_WALKS, most_rows=rows
         )
         share = counted / max(len(order), 1)
-        rules = ClosedRules(heads, paths, *counts)
-        notes = PathNotes(length=miner.length, sources=done / max(len(order), 1), counted=share)
-        return self._chosen(rules, share), notes
+        longest = max(map(len, paths), default=0)
+        notes = PathNotes(length=longest, sources=sources, counted=share)
+        return self._chosen(ClosedRules(heads, paths, *counts), share), notes
 
     def _chosen(self, rules: ClosedRules, counted: float) -> ClosedRules:
         """Keep of each relation the surest rules, as many as the limit on pairs allows."""
@@ -217,6 +232,8 @@ class Paths(Learner[PathModel, PathNotes]):
         return rules.at(np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64))
 
     def _constants(self, graph: Graph) -> ConstantRules:
+        if self.rules is not None:
+            return given_constants(self.rules, graph, self.min_support)
         return mine_constants(
             graph,
             least_support=self.min_support,
