@@ -1,5 +1,6 @@
 """Path rules: every count, rank and tie equals brute force on small random graphs."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -278,6 +279,20 @@ def test_rules_of_a_file_are_counted_and_weighed(case, tmp_path):
     path.write_text("5\t2\t0.4\tother(X,Y) <= another(X,Y)\n")
     with pytest.raises(ml.InputError, match="no rule is about relations of the graph"):
         ml.Paths(rules=str(path)).fit(split)
+
+
+def test_validation_triples_choose_how_rules_are_put_together():
+    made = ml.synthetic.planted_graph(300, rng=2)
+    rows = made.graph.rows()
+    rng = np.random.default_rng(0)
+    held = set(rng.permutation(len(rows))[:120].tolist())
+    train = [row for number, row in enumerate(rows) if number not in held]
+    split = ml.from_triples(train, [rows[number] for number in sorted(held)])
+    model = ml.Paths(max_length=2, epochs=2).fit(split).model
+    found = {
+        how: replace(model, aggregation=how).rank(split.valid).mrr for how in ("learned", "maximum")
+    }
+    assert model.aggregation == max(found, key=lambda how: found[how])
 
 
 def test_planted_rules_come_first():

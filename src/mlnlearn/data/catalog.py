@@ -26,7 +26,7 @@ def benchmark_names() -> list[str]:
     >>> benchmark_names()  # doctest: +SKIP
     ['citeseer', 'cora', 'imdb', 'uwcse']
     """
-    root = _root()
+    root = data_folder()
     return sorted(
         path.name
         for path in root.iterdir()
@@ -44,8 +44,8 @@ def benchmark_path(name: str) -> Path:
     """
     names = benchmark_names()
     if name not in names:
-        raise InputError(f"no data set {name!r} in {_root()}; there are: {', '.join(names)}")
-    return _root() / name
+        raise InputError(f"no data set {name!r} in {data_folder()}; there are: {', '.join(names)}")
+    return data_folder() / name
 
 
 def benchmark(name: str, *, schema: str = _SCHEMA) -> list[Database]:
@@ -95,7 +95,8 @@ def benchmark_tables(name: str, *, mapping: MappingLike | None = None) -> Loaded
     return from_csv(folder / "tables", ddl=folder / "schema.sql", mapping=mapping, name=name)
 
 
-def _root() -> Path:
+def data_folder() -> Path:
+    """Return the folder that holds one folder for each data set."""
     given = os.environ.get(VARIABLE, "")
     if not given:
         raise InputError(

@@ -36,9 +36,8 @@ SHARED = (
     "how often the candidate has the link",
     "how many links the candidate has",
 )
-"""What is summed up over rules for a candidate; -log(1 - confidence) of several, or the largest."""
-_ANY = -1
-"""The end of a body ``link(x,Z)``, where any entity will do."""
+"""What is summed up for a candidate: the noisy-or p of the rules of a kind, or their largest
+confidence, as log(1 + 1000 p), which tells something from nothing; log(1 + count) of links."""
 _CERTAIN = 0.999
 SCALE = 1000.0
 

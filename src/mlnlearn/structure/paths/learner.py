@@ -31,6 +31,7 @@ from mlnlearn.structure.paths.weights import choices_of, fit_weights
 _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
+_LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
 _MINING = 0.4  # the share of a limited time that is spent on finding rules
 
 
@@ -102,17 +103,17 @@ class Paths(Learner[PathModel, PathNotes]):
     """
 
     max_length: Annotated[int, Between(1, 6)] | None = None
-    min_support: Annotated[int, AtLeast(1)] = 3
+    min_support: Annotated[int, AtLeast(1)] = 2
     min_confidence: Annotated[float, Between(0, 1)] = 0.001
     smoothing: Annotated[float, AtLeast(0)] = 5.0
     constants: bool = True
-    min_constant_confidence: Annotated[float, Between(0, 1)] = 0.02
+    min_constant_confidence: Annotated[float, Between(0, 1)] = 0.01
     max_steps: Annotated[int, AtLeast(1)] = 1_000_000_000
     max_pairs: Annotated[int, AtLeast(1)] = 10_000_000
     max_queries: Annotated[int, AtLeast(1)] = 4_000
     max_rows: Annotated[int, AtLeast(1)] = 4_000_000
-    epochs: Annotated[int, AtLeast(1)] = 5
-    rate: Annotated[float, Above(0)] = 0.05
+    epochs: Annotated[int, AtLeast(1)] = 15
+    rate: Annotated[float, Above(0)] = 0.03
     shrinkage: Annotated[float, AtLeast(0)] = 0.01
     rules: str | None = None
     aggregation: Aggregation = "learned"
@@ -126,13 +127,16 @@ class Paths(Learner[PathModel, PathNotes]):
         Parameters
         ----------
         data
-            A graph; a split, of which the training part is learned from; or what other learners
-            take, whose facts are then read as triples.
+            A graph; a split, of which the training part is learned from, and the validation part,
+            where there is one, says whether learned weights or the surest rules rank better; or
+            what other learners take, whose facts are then read as triples.
         run
             Its limits, and who is told of progress.
         """
         if isinstance(data, GraphSplit):
-            data = data.train
+            split = data
+            fitted = drive(run, lambda course: self.learn_graph(split.train, course))
+            return Fitted(self._better(fitted.model, split), fitted.notes)
         if isinstance(data, Graph):
             graph = data
             return drive(run, lambda course: self.learn_graph(graph, course))
@@ -173,6 +177,17 @@ class Paths(Learner[PathModel, PathNotes]):
         for link, weights in self._weights(model, course, journal):
             found[link] = weights
             yield Fitted(replace(model, weights=dict(found)), notes)
+
+    def _better(self, model: PathModel, split: GraphSplit) -> PathModel:
+        """Return the model with weights, or by the surest rules, as validation triples say."""
+        count = split.valid.shape[1]
+        if self.aggregation != "learned" or not model.weights or count < _LEAST_VALID:
+            return model
+        rng = np.random.default_rng([self.seed, 2])
+        some = split.valid[:, np.sort(rng.permutation(count)[:_MOST_VALID])]
+        other = replace(model, aggregation="maximum")
+        mine, theirs = (one.rank(some, filtered=split.valid).mrr for one in (model, other))
+        return model if mine >= theirs else other
 
     def _identity(self, graph: Graph) -> Identity:
         parts = {
