@@ -13,7 +13,7 @@ from mlnlearn.logic.canonical import canonical
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.run import Course
-from mlnlearn.structure.motifs.communities import Nearness, _divergences, clusters, community
+from mlnlearn.structure.motifs.communities import Likeness, _divergences, clusters, community
 from mlnlearn.structure.motifs.learn import LSM, shape_of
 from mlnlearn.structure.motifs.walks import walk
 from mlnlearn.structure.templates.atoms import NOTHING, AtomGraph
@@ -89,7 +89,7 @@ def test_nodes_that_are_met_alike_are_one_cluster():
     graph = AtomGraph.of([Database.from_facts(schema, facts)])
     names = ["A", "B", "A1", "A2", "A3", "B1", "B2", "B3", "C"]  # by type, then by name
     hits = walk(graph, 8, 5000, 4, np.random.default_rng(0))
-    near = Nearness(farthest=4.0, gap=0.2, divergence=1.0, top=3)
+    near = Likeness(gap=0.2, divergence=1.0, top=3)
     found = {
         tuple(names[node] for node in sorted(part)) for part in clusters(hits, graph.kind, near)
     }
@@ -107,10 +107,10 @@ def test_paths_tell_apart_what_is_as_near():
     graph = AtomGraph.of([Database.from_facts(schema, facts)])
     hits = walk(graph, 0, 5000, 4, np.random.default_rng(0))
     for divergence, sizes in ((0.9, [1, 1]), (1.0, [2])):
-        near = Nearness(farthest=4.0, gap=0.2, divergence=divergence, top=1)
+        near = Likeness(gap=0.2, divergence=divergence, top=1)
         assert [len(part) for part in clusters(hits, graph.kind, near)] == sizes
-    within = Nearness(farthest=0.9, gap=0.2, divergence=1.0, top=1)
-    assert list(clusters(hits, graph.kind, within)) == []
+    within = walk(graph, 0, 5000, 4, np.random.default_rng(0), farthest=0.9)
+    assert list(clusters(within, graph.kind, near)) == []
 
 
 def test_communities_of_one_shape_are_one_motif():
@@ -141,11 +141,11 @@ def test_settings_bound_the_search():
 def test_communities_of_imdb_are_of_the_size_of_others():
     """Another implementation has 21.56 near nodes and 6.29 clusters, the source with them."""
     graph = AtomGraph.of(plain_folds("imdb")[:1])
-    near = Nearness(farthest=4.9, gap=0.1, divergence=1.0, top=3)
+    near = Likeness(gap=0.1, divergence=1.0, top=3)
     nodes, parts = [], []
     for source in range(len(graph.kind)):
-        hits = walk(graph, source, 10000, 5, np.random.default_rng((0, source)))
-        nodes.append(1 + (hits.times <= near.farthest).sum())
+        hits = walk(graph, source, 10000, 5, np.random.default_rng((0, source)), 4.9)
+        nodes.append(1 + len(hits.nodes))
         parts.append(1 + len(list(clusters(hits, graph.kind, near))))
     assert np.mean(nodes) == pytest.approx(21.56, abs=0.2)
     assert np.mean(parts) == pytest.approx(6.29, abs=0.2)

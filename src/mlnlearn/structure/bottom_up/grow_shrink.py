@@ -6,7 +6,7 @@ strata of these says so. Rows share constants, so that p-values are a heuristic 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.stats import chi2
@@ -14,17 +14,19 @@ from scipy.stats import chi2
 from mlnlearn.structure.bottom_up.truth_table import TruthTable
 
 
-def dependence(table: TruthTable, one: int, other: int, given: Sequence[int]) -> float:
-    """Return the p-value of the χ² test that two columns are independent given others.
+def dependence(
+    table: TruthTable, one: int, other: int, given: Sequence[int]
+) -> tuple[float, float]:
+    """Return p-value and statistic of the χ² test that two columns are independent given others.
 
     Examples
     --------
     >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], bool)
     >>> even, uneven = np.full(4, 10.0), np.array([30.0, 10.0, 10.0, 30.0])
     >>> dependence(TruthTable(((),), rows, even), 0, 1, ())
-    1.0
-    >>> round(dependence(TruthTable(((),), rows, uneven), 0, 1, ()), 8)
-    7.74e-06
+    (1.0, 0.0)
+    >>> dependence(TruthTable(((),), rows, uneven), 0, 1, ())[1]
+    20.0
     """
     rows = table.rows
     codes = rows[:, list(given)] @ (1 << np.arange(len(given)))
@@ -36,10 +38,10 @@ def dependence(table: TruthTable, one: int, other: int, given: Sequence[int]) ->
     # a stratum in which either column has one value only tells nothing
     told = (first.min(axis=1) > 0.0) & (second.min(axis=1) > 0.0)
     if not told.any():
-        return 1.0
+        return 1.0, 0.0
     expected = first[told][:, :, None] * second[told][:, None, :] / total[told][:, None, None]
     statistic = float(((counts[told] - expected) ** 2 / expected).sum())
-    return float(chi2.sf(statistic, int(told.sum())))
+    return float(chi2.sf(statistic, int(told.sum()))), statistic
 
 
 def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozenset[int]:
@@ -57,14 +59,13 @@ def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozense
         Most columns of a blanket.
     """
     others = [other for other in range(table.rows.shape[1]) if other != column]
-    alone = {other: dependence(table, column, other, ()) for other in others}
     found: list[int] = []
-    for other in sorted(others, key=lambda other: (alone[other], other)):
-        if len(found) < most and dependence(table, column, other, found) < alpha:
+    for other in by_strength(table, column, others):
+        if len(found) < most and dependence(table, column, other, found)[0] < alpha:
             found.append(other)
     for other in list(found):
         rest = [one for one in found if one != other]
-        if dependence(table, column, other, rest) >= alpha:
+        if dependence(table, column, other, rest)[0] >= alpha:
             found = rest
     return frozenset(found)
 
@@ -78,8 +79,13 @@ def markov_network(table: TruthTable, alpha: float, most: int) -> list[frozenset
     ]
 
 
+def by_strength(table: TruthTable, column: int, others: Iterable[int]) -> list[int]:
+    """Sort columns by how much a column depends on each, where nothing else is given."""
+    strength = {other: dependence(table, column, other, ()) for other in others}
+    # very small p-values are all zero; the statistic still tells them apart
+    return sorted(strength, key=lambda other: (strength[other][0], -strength[other][1], other))
+
+
 def strongest(table: TruthTable, most: int) -> TruthTable:
     """Return a table with those columns that depend most on the head."""
-    columns = range(1, table.rows.shape[1])
-    value = {column: dependence(table, 0, column, ()) for column in columns}
-    return table.only(sorted(columns, key=lambda column: (value[column], column))[:most])
+    return table.only(by_strength(table, 0, range(1, table.rows.shape[1]))[:most])

@@ -132,12 +132,13 @@ def truth_table(
     """Return the truth table of a predicate, true and false atoms of all databases its rows.
 
     Where a database has very many false atoms, some are drawn and stand for the others. Chains that
-    hold for no row, for all rows, or for just the rows of a chain before, are left out.
+    hold for no row, for all rows, or for just the rows of a chain before, are left out, and so are
+    those of the head's own predicate that hold just where it does, as ``likes(x,z) ^ same(y,z)``.
     """
     engine = MemoryEngine(stack)
     database, columns, truth, weight = _atoms(stack, head, rng)
     found: dict[bytes, tuple[Chain, Bools]] = {}
-    predicates = stack.schema.predicates
+    predicates, says_the_same = stack.schema.predicates, np.packbits(truth).tobytes()
     for chain in chains:
         check_time()
         atoms = tuple(
@@ -152,8 +153,10 @@ def truth_table(
             continue
         own = [columns[place] for place in places]
         holds = lookup(engine, counts, [head.types[p] for p in places], database, own) > 0
-        if holds.any() and not holds.all():
-            found.setdefault(np.packbits(holds).tobytes(), (chain, holds))
+        told = np.packbits(holds).tobytes()
+        is_copy = told == says_the_same and any(predicates[n] == head for n, *_ in chain)
+        if not is_copy and holds.any() and not holds.all():
+            found.setdefault(told, (chain, holds))
     values = [truth, *(holds for _, holds in found.values())]
     rows, total = _distinct(np.stack(values, axis=1), weight)
     return TruthTable(tuple(chain for chain, _ in found.values()), rows, total)

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.structure.motifs.walks import Floats, Hits
+from mlnlearn.structure.search.ties import exceeds
 from mlnlearn.structure.templates.atoms import NOTHING, AtomGraph, Numbers
 from mlnlearn.structure.templates.lifted import LiftedAtom, lifted_atoms
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
-    """When nodes are near a source, and when two of them are alike.
+class Likeness:
+    """When nodes near a source are alike.
 
     Attributes
     ----------
-    farthest
-        Largest hitting time of a node of the community.
     gap
         Hitting times that differ by less than this are alike.
     divergence
@@ -28,13 +27,12 @@ class Nearness:
         How many of a cluster's paths, the most frequent, are compared.
     """
 
-    farthest: float
     gap: float
     divergence: float
     top: int
 
 
-def clusters(hits: Hits, kind: Numbers, near: Nearness) -> Iterator[Numbers]:
+def clusters(hits: Hits, kind: Numbers, alike: Likeness) -> Iterator[Numbers]:
     """Yield the clusters of a community: nodes of one type that are met alike.
 
     Parameters
@@ -43,36 +41,36 @@ def clusters(hits: Hits, kind: Numbers, near: Nearness) -> Iterator[Numbers]:
         What the walks from the source met.
     kind
         The type of each node of the graph.
-    near
-        What belongs to the community, and what together.
+    alike
+        What belongs together.
     """
-    close = np.flatnonzero(hits.times <= near.farthest)
-    order = close[np.lexsort((hits.times[close], kind[hits.nodes[close]]))]
+    order = np.lexsort((hits.times, kind[hits.nodes]))
     kinds, times = kind[hits.nodes[order]], hits.times[order]
-    apart = (np.diff(kinds) != 0) | (np.diff(times) >= near.gap)
+    apart = (np.diff(kinds) != 0) | (np.diff(times) >= alike.gap)
     for group in np.split(order, np.flatnonzero(apart) + 1):
-        for members in _merged(hits.paths[group], near) if len(group) else ():
+        for members in _merged(hits.paths[group], alike) if len(group) else ():
             yield hits.nodes[group[members]]
 
 
-def _merged(paths: Floats, near: Nearness) -> list[Numbers]:
+def _merged(paths: Floats, alike: Likeness) -> list[Numbers]:
     """Merge the two clusters whose paths are most alike, again and again."""
     members = [np.array([row]) for row in range(len(paths))]
     counts = paths.copy()
-    shares = np.array([_top(row, near.top) for row in counts])
+    shares = np.array([_top(row, alike.top) for row in counts])
     between = np.full((len(paths), len(paths)), np.inf)
     for row in range(1, len(paths)):
         between[row, :row] = _divergences(shares[row], shares[:row])
     while True:
         closest = int(between.argmin()) if between.size else 0
         one, other = divmod(closest, len(paths))
-        if not between.size or between[one, other] > near.divergence:
+        # the largest divergence there is, 1 bit, may come out a little larger by round-off
+        if not between.size or exceeds(between[one, other], alike.divergence):
             return [cluster for cluster in members if len(cluster)]
         # `other` comes first, takes what `one` has, and is compared anew
         members[other] = np.sort(np.concatenate([members[other], members[one]]))
         members[one] = members[one][:0]
         counts[other] += counts[one]
-        shares[other] = _top(counts[other], near.top)
+        shares[other] = _top(counts[other], alike.top)
         between[one], between[:, one] = np.inf, np.inf
         left = np.array([len(cluster) > 0 for cluster in members])
         left[other] = False

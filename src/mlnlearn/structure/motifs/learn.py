@@ -25,7 +25,7 @@ import numpy as np
 from mlnlearn.data.load.data import Data
 from mlnlearn.run import Course
 from mlnlearn.settings import AtLeast, Between
-from mlnlearn.structure.motifs.communities import Nearness, clusters, community
+from mlnlearn.structure.motifs.communities import Likeness, clusters, community
 from mlnlearn.structure.motifs.walks import walk
 from mlnlearn.structure.templates.atoms import AtomGraph
 from mlnlearn.structure.templates.learner import Template, TemplateLearner
@@ -99,15 +99,15 @@ class LSM(TemplateLearner):
 
     def motifs(self, graph: AtomGraph, course: Course) -> list[tuple[tuple[LiftedAtom, ...], int]]:
         """Return the motifs, and how many true atoms each stands for."""
-        near = Nearness(self.max_time, self.gap, self.divergence, self.top_paths)
+        alike = Likeness(self.gap, self.divergence, self.top_paths)
         first: dict[object, tuple[LiftedAtom, ...]] = {}
         weight: Counter[object] = Counter()
         for source in range(len(graph.kind)):
             course.check()
             course.tell("walking", source, len(graph.kind))
             rng = np.random.default_rng((self.seed, source))
-            hits = walk(graph, source, self.walks, self.walk_length, rng)
-            motif, atoms = community(graph, source, clusters(hits, graph.kind, near))
+            hits = walk(graph, source, self.walks, self.walk_length, rng, self.max_time)
+            motif, atoms = community(graph, source, clusters(hits, graph.kind, alike))
             shape = shape_of(motif)
             first.setdefault(shape, motif)
             weight[shape] += atoms

@@ -38,7 +38,14 @@ class Hits:
     paths: Floats
 
 
-def walk(graph: AtomGraph, source: int, walks: int, steps: int, rng: np.random.Generator) -> Hits:
+def walk(
+    graph: AtomGraph,
+    source: int,
+    walks: int,
+    steps: int,
+    rng: np.random.Generator,
+    farthest: float = np.inf,
+) -> Hits:
     """Start walks at a node.
 
     Parameters
@@ -53,6 +60,8 @@ def walk(graph: AtomGraph, source: int, walks: int, steps: int, rng: np.random.G
         Most steps of each.
     rng
         Draws where they go.
+    farthest
+        Nodes with a larger hitting time are left out.
 
     Examples
     --------
@@ -71,10 +80,12 @@ def walk(graph: AtomGraph, source: int, walks: int, steps: int, rng: np.random.G
     nodes, row = np.unique(node, return_inverse=True)
     met = np.bincount(row, minlength=len(nodes))
     times = (np.bincount(row, step, len(nodes)) + steps * (walks - met)) / walks
-    distinct, column = np.unique(path, return_inverse=True)
-    paths = np.zeros((len(nodes), len(distinct)))
-    np.add.at(paths, (row, column), 1.0)
-    return Hits(nodes, times, paths)
+    near = times <= farthest
+    told = near[row]
+    distinct, column = np.unique(path[told], return_inverse=True)
+    paths = np.zeros((int(near.sum()), len(distinct)))
+    np.add.at(paths, ((np.cumsum(near) - 1)[row[told]], column), 1.0)
+    return Hits(nodes[near], times[near], paths)
 
 
 @njit(cache=True)

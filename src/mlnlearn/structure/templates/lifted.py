@@ -38,12 +38,15 @@ def lifted_atoms(graph: AtomGraph, atoms: Numbers, cluster_of: Numbers) -> tuple
     """
     label, nodes = graph.label[atoms], graph.nodes[atoms]
     clusters = np.where(nodes == NOTHING, NOTHING, cluster_of[nodes])
+    # of each place, the first one that holds the same constant
+    first = (nodes[:, :, None] == nodes[:, None, :]).argmax(axis=2)
+    width = nodes.shape[1]
+    distinct = np.unique(np.column_stack([label, clusters, first]), axis=0).tolist()
+    shapes = [
+        (row[0], tuple((row[1 + p], row[1 + width + p]) for p in range(width) if row[1 + p] >= 0))
+        for row in distinct
+    ]
     twice: set[int] = set()
-    shapes: set[tuple[int, tuple[tuple[int, int], ...]]] = set()
-    for number, own, among in zip(label.tolist(), nodes.tolist(), clusters.tolist(), strict=True):
-        # of each place, its cluster and the first place that holds the same constant
-        places = [place for place, node in enumerate(own) if node != NOTHING]
-        shapes.add((number, tuple((among[p], own.index(own[p])) for p in places)))
     for _, shape in shapes:
         seen: dict[int, int] = {}
         for cluster, first in shape:
