@@ -9,13 +9,15 @@ import pytest
 from join_worlds import chain_tables, counter_of, self_tables
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
+from mlnlearn.data.load.tables import Keys
+from mlnlearn.errors import CountOverflowError
 from mlnlearn.run import Run
 from mlnlearn.structure.join_bayes.chains import longer_chains
 from mlnlearn.structure.join_bayes.changes import single_changes
 from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import EdgeConstraints, ancestors, has_circle, obeys
 from mlnlearn.structure.join_bayes.lattice import WIDE, LearnAndJoin
-from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
+from mlnlearn.structure.join_bayes.learners import LAJDT, MBN, _table_counts
 
 
 def random_rules(rng, size):
@@ -144,6 +146,26 @@ def test_with_empty_cells_there_is_a_model_before_they_are_filled():
     tables = Loaded(*chain_tables(1, missing=0.2, size=4))
     edges = {len(fitted(tables, looks).model.net.edges) for looks in (100, 300)}
     assert len(edges) == 2
+
+
+def test_tables_of_more_tuples_than_can_be_counted_are_those_of_the_links():
+    size, links = 60_000, 500  # 1.3e19 tuples of four
+    ids = {name: [f"{name}{k}" for k in range(size)] for name in "abcd"}
+    values = ["v", *["u"] * (size - 1)]
+    tables = {n: pd.DataFrame({"id": ids[n], f"{n}x": values}) for n in "abcd"}
+    keys = {name: Keys("id") for name in "abcd"}
+    for one, two in ("ab", "bc", "cd"):
+        pair = {"one": ids[one][:links], "two": ids[two][:links]}
+        tables[one + two] = pd.DataFrame(pair)
+        keys[one + two] = Keys(("one", "two"), {"one": one, "two": two})
+    database, mapping = from_frames(tables, keys=keys)
+    counter = counter_of([database], mapping)
+    child, *above = counter.data.layout.attributes
+    links_of = [r.link for r in counter.data.layout.relationships]
+    found = _table_counts(counter, child, (*above, *links_of))
+    assert sorted(found.counts.tolist()) == [1, links - 1]
+    with pytest.raises(CountOverflowError):
+        _table_counts(counter, child, tuple(above))
 
 
 def test_wide_tables_are_screened_and_say_so():

@@ -16,9 +16,10 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
-from mlnlearn.errors import InputError
+from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
+from mlnlearn.model.bayesnet_nodes import Node
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
@@ -319,13 +320,29 @@ def _last(items: Iterator[T]) -> T:
     return last
 
 
+def _table_counts(counter: FamilyCounter, child: Node, above: tuple[Node, ...]) -> Counts:
+    """Count a conditional table over all tuples of entities.
+
+    Where these are more than 64 bits can count, only those are counted that the links among the
+    parents join; without them, all values are then equally probable.
+    """
+    try:
+        return counter.count((child, *above))
+    except CountOverflowError:
+        asked = {node.relationship for node in above} - {None}
+        links = [r for r in counter.data.layout.relationships if r.predicate in asked]
+        if not links:
+            raise
+        return counter.count((child, *above), true=links)
+
+
 def _net(counter: FamilyCounter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:
     """Return the net with its conditional tables, counted over all tuples of entities."""
     nodes = tuple(parents)
     place = {node: number for number, node in enumerate(nodes)}
     tables = []
     for child, above in parents.items():
-        rows, counts = rows_and_values(counter.count((child, *above)))
+        rows, counts = rows_and_values(_table_counts(counter, child, above))
         tables.append(
             ConditionalTable(tuple(place[node] for node in above), rows, counts, sample_size)
         )
