@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import attribute_scores
@@ -57,12 +58,15 @@ class Imputation:
         Equivalent sample size of the net's tables.
     max_work
         The search is not repeated where it would take more work than this in all.
+    course
+        Who is told of progress.
     """
 
     data: EncodedData
     links: bool
     sample_size: float
     max_work: int | None = None
+    course: Course = field(default_factory=Course)
 
     def structures(self, search: Search) -> Iterator[tuple[Parents, list[Values]]]:
         """Yield each node's parents, and the values of incomplete attributes by completion.
@@ -83,8 +87,10 @@ class Imputation:
             for parents in search(counter, f"completed {number}: "):
                 if not number:
                     yield parents, []
-            for _ in range(STEPS):
+            for step in range(STEPS):
+                self.course.check()
                 drawn = self._redrawn(drawn, parents, rng)
+                self.course.tell("filling empty cells", step + 1, STEPS)
             yield parents, drawn
             spent += counter.work.spent
             if parents in before or not self._may_repeat(spent, number + 1):

@@ -130,7 +130,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         def search(counter: FamilyCounter, label: str) -> Iterator[Parents]:
             return self._nets(counter, journal, course, label, remarks)
 
-        imputation = Imputation(pooled, self.links, self.sample_size, self._most_work)
+        imputation = Imputation(pooled, self.links, self.sample_size, self._most_work, course)
         structures = imputation.structures(search)
         encoded = EncodedData(given, layout)
         if course.run.max_seconds is None:  # none but the last is wanted
@@ -142,7 +142,9 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
             net = _net(counter, parents, self.sample_size)
             families = self._families(counter, parents)
             course.tell("rules", len(families), len(families))
+            course.tell("weights", 0, 1)
             weights = self._weights(counter, families)
+            course.tell("weights", 1, 1)
             model = JoinBayesModel(net, tuple(families), weights, given[0].schema, data.mapping)
             yield Fitted(model, JoinBayesNotes(remarks=tuple(remarks)))
 
