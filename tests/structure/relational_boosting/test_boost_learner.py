@@ -93,7 +93,8 @@ def test_a_planted_constant_is_found_among_many():
     assert "any buys by customer with good = G7 of its who" in said
     curve = fitted.notes.curve
     assert min(curve) < 0.95 * curve[0]
-    assert fitted.notes.steps == int(np.argmin(curve)) == len(fitted.model.trees)
+    assert fitted.notes.steps == len(fitted.model.trees)
+    assert curve[fitted.notes.steps] < min(curve) + 0.01 * curve[0]
 
 
 @pytest.mark.parametrize("kind", ["logistic", "classes", "squares"])

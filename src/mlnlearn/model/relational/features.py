@@ -172,7 +172,7 @@ def words(feature: Feature) -> str:
 
 def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool) -> str:
     """Say an aggregate over rows that point here."""
-    which = f"{step.rows}s"
+    which = step.rows if step.rows.endswith("s") else f"{step.rows}s"
     if step.last is not None:
         which = f"the last {step.last} {which}"
     if step.within is not None:

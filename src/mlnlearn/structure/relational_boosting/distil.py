@@ -2,7 +2,8 @@
 
 Candidates are the beginnings of the trees' branches, of at most three tests. Rules are taken one
 by one, each the one that brings the list closest to what the trees say, and after each all weights
-are fitted anew by the (conditional) likelihood of the labels.
+are fitted anew by conditional likelihood: of the labels, of what the trees say of them, or of both
+in equal parts, whichever predicts held-out examples best.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.features import Between
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import Node
 from mlnlearn.run import check_time
@@ -24,16 +27,28 @@ from mlnlearn.structure.relational_boosting.steps import Boosting
 _SAMPLE = 20_000
 _CANDIDATES = 1_500
 _LENGTH = 3
+_LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
 
 
 @dataclass(frozen=True)
 class DistilSettings:
-    """How a list is made: its length, the ridge of weights, a seed, and names of classes."""
+    """How a list is made.
+
+    Attributes
+    ----------
+    max_rules, ridge, seed
+        Its length, how much weights are shrunk, and the seed of samples.
+    classes
+        Names of the classes.
+    trust
+        How much weights are fitted to labels, the rest to what the trees say.
+    """
 
     max_rules: int
     ridge: float
     seed: int
     classes: tuple[str, ...]
+    trust: float = 1.0
 
 
 def distil(run: Boosting, settings: DistilSettings) -> RuleList:
@@ -53,16 +68,16 @@ def distil(run: Boosting, settings: DistilSettings) -> RuleList:
     found = list(_candidates(run.trees))
     covers = np.array([_covered(run, body, rows) for body in found], np.bool_)
     covers = covers.reshape(len(found), len(rows))
-    counts = covers.sum(axis=1)
-    least = run.settings.size.min_examples
-    useful = np.flatnonzero((counts >= least) & (counts <= len(rows) - least))
-    fit = _ListFit(run, rows, settings.ridge)
+    useful = _distinct(found, covers, run.settings.size.min_examples)
+    fit = _ListFit(run, rows, settings)
     chosen: list[int] = []
+    first = 0.0
     for _ in range(settings.max_rules):
         check_time()
         gains = fit.gains(covers[useful])
         gains[np.isin(useful, chosen)] = 0.0
-        if not len(gains) or gains.max() <= 1e-9:
+        first = first or float(gains.max(initial=0.0))
+        if gains.max(initial=0.0) <= _LEAST_GAIN * first:
             break
         chosen.append(int(useful[int(np.argmax(gains))]))
         fit.refit(covers[chosen])
@@ -102,6 +117,31 @@ def _candidates(trees: Sequence[Node]) -> Iterator[tuple[Condition, ...]]:
                         waiting.append((below, longer))
 
 
+def _distinct(
+    found: Sequence[tuple[Condition, ...]], covers: NDArray[np.bool_], least: int
+) -> Ints:
+    """Return candidates of enough examples; of those that say the same, the shortest."""
+    by_cover: dict[bytes, int] = {}
+    for number, cover in enumerate(covers):
+        count = int(cover.sum())
+        if not least <= count <= len(cover) - least:
+            continue
+        # a rule and its opposite differ by the sign of the weight alone
+        key = np.packbits(cover if cover[0] else ~cover).tobytes()
+        other = by_cover.get(key)
+        if other is None or _length(found[number]) < _length(found[other]):
+            by_cover[key] = number
+    return np.array(sorted(by_cover.values()), np.int64)
+
+
+def _length(body: tuple[Condition, ...]) -> tuple[int, int, bool, int]:
+    """Return how long a rule is to read; one that says what is comes before one that denies."""
+    features = [condition.test.feature for condition in body]
+    links = sum(len(f.hops) if isinstance(f, Between) else len(f.steps) for f in features)
+    denies = not all(condition.holds for condition in body)
+    return len(body), links, denies, len(" ".join(map(str, body)))
+
+
 def _covered(run: Boosting, body: Sequence[Condition], rows: Ints) -> NDArray[np.bool_]:
     found = np.ones(len(rows), np.bool_)
     for condition in body:
@@ -110,26 +150,26 @@ def _covered(run: Boosting, body: Sequence[Condition], rows: Ints) -> NDArray[np
 
 
 class _ListFit:
-    """Weights of a list: fitted to labels, while rules are chosen by what the trees say."""
+    """Weights of a list, fitted to a goal, while rules are chosen by what the trees say."""
 
-    def __init__(self, run: Boosting, rows: Ints, ridge: float) -> None:
-        self.loss, self.ridge = run.loss, ridge
+    def __init__(self, run: Boosting, rows: Ints, settings: DistilSettings) -> None:
+        self.loss, self.ridge = run.loss, settings.ridge
         self.label, self.weight = run.label[rows], run.weight[rows]
-        self.teacher = run.scores[rows]
+        self.taught = _means(run.loss, run.scores[rows])
+        truth = settings.trust * _truth(run.loss, self.label)
+        self.goal = truth + (1.0 - settings.trust) * self.taught
         self.weights = np.array([run.start])
         self.scores = np.repeat(self.weights, len(rows), axis=0)
 
     def gains(self, covers: NDArray[np.bool_]) -> Floats:
         """Return how much closer each rule would bring the list to the trees."""
-        gradients = self.weight[:, None] * (
-            _means(self.loss, self.teacher) - _means(self.loss, self.scores)
-        )
+        gradients = self.weight[:, None] * (self.taught - _means(self.loss, self.scores))
         _, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         sums, weights = covers @ gradients, covers @ curvatures
         return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
 
     def refit(self, covers: NDArray[np.bool_]) -> None:
-        """Fit all weights to the labels."""
+        """Fit all weights to the goal."""
         design = np.concatenate([np.ones((1, covers.shape[1])), covers])
         total = float(self.weight.sum())
         fresh = np.zeros((len(design), self.loss.outputs))
@@ -138,8 +178,8 @@ class _ListFit:
         def value(flat: Floats) -> tuple[float, Floats]:
             weights = flat.reshape(fresh.shape)
             scores = design.T @ weights
-            slopes, _ = self.loss.slopes(scores, self.label, self.weight)
-            deviance = self.loss.deviance(scores, self.label, self.weight)
+            slopes = self.weight[:, None] * (self.goal - _means(self.loss, scores))
+            deviance = float((self.weight * _deviances(self.loss, scores, self.goal)).sum()) / total
             prior = 0.5 * self.ridge / total * float((weights[1:] ** 2).sum())
             gradient = -(design @ slopes) / total
             gradient[1:] += self.ridge / total * weights[1:]
@@ -162,6 +202,24 @@ def _means(loss: Loss, scores: Floats) -> Floats:
         return scores
     found = probabilities(loss.kind, scores)
     return found[:, 1:] if loss.kind == "logistic" else found
+
+
+def _truth(loss: Loss, label: Floats) -> Floats:
+    """Return labels in the form of `_means`."""
+    if loss.kind == "classes":
+        found = np.zeros((len(label), loss.outputs))
+        found[np.arange(len(label)), label.astype(np.int64)] = 1.0
+        return found
+    return label[:, None]
+
+
+def _deviances(loss: Loss, scores: Floats, goal: Floats) -> Floats:
+    """Return the deviance of each example from a goal that may lie between labels."""
+    if loss.kind == "squares":
+        return np.asarray(0.5 * (goal - scores)[:, 0] ** 2)
+    if loss.kind == "logistic":
+        return np.asarray((np.logaddexp(0.0, scores) - goal * scores)[:, 0])
+    return np.asarray(logsumexp(scores, axis=1) - (goal * scores).sum(axis=1))
 
 
 def _rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -31,6 +31,8 @@ from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import Boosting, StepSettings
 from mlnlearn.structure.relational_boosting.table import OpenSettings, Search, Table
+
+_WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,7 @@ class _Learning:
         label = examples.label
         self.scale = 1.0
         self.kept: float | None = None
+        self.trust = 1.0
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
@@ -205,12 +208,12 @@ class _Learning:
         runs = [self._boosting(table, np.setdiff1d(self.rows, fold)) for fold in folds]
         curve = [_mean_deviance(runs, folds)]
         for number in range(self.learner.steps):
-            if number - int(np.argmin(curve)) >= self.learner.patience:
+            if number - _best_step(curve) >= self.learner.patience:
                 break
             course.check()
             _stepped(runs, journal, f"fold step {number + 1}")
             curve.append(_mean_deviance(runs, folds))
-            steps = int(np.argmin(curve))
+            steps = _best_step(curve)
             self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
             self.best = tuple(runs[0].trees[:steps])
             yield self.fitted(self.best, runs[0].start)
@@ -227,7 +230,7 @@ class _Learning:
             _stepped([run], journal, f"step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
         yield self.fitted(tuple(run.trees), run.start)
-        listed = replace(distil(run, self._distil_settings()), kept=self.kept)
+        listed = replace(distil(run, self._distil_settings(self.trust)), kept=self.kept)
         yield self.fitted(tuple(run.trees), run.start, listed)
 
     def _kept(self, run: Boosting, fold: Ints) -> float | None:
@@ -239,14 +242,18 @@ class _Learning:
         gain = self.loss.deviance(start, label, weight) - whole
         if gain <= 0:
             return None
-        scores = list_scores(first, distil(first, self._distil_settings()), fold)
-        lost = self.loss.deviance(scores, label, weight) - whole
-        return 1.0 - lost / gain
+        kept = {}
+        for trust in (1.0, 0.5, 0.0):
+            rules = distil(first, self._distil_settings(trust))
+            lost = self.loss.deviance(list_scores(first, rules, fold), label, weight) - whole
+            kept[trust] = 1.0 - lost / gain
+        self.trust = max(kept, key=lambda trust: kept[trust])
+        return kept[self.trust]
 
-    def _distil_settings(self) -> DistilSettings:
+    def _distil_settings(self, trust: float) -> DistilSettings:
         learner = self.learner
         classes = tuple(self.examples.classes)
-        return DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
+        return DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes, trust)
 
     def _boosting(self, table: Table, rows: Ints) -> Boosting:
         return Boosting(table, self.loss, self.label, self.examples.weight, rows, self.settings)
@@ -323,6 +330,15 @@ def _scaled_list(listed: RuleList, by: float) -> RuleList:
         for rule in listed.rules
     )
     return replace(listed, start=tuple(by * value for value in listed.start), rules=rules)
+
+
+def _best_step(curve: Sequence[float]) -> int:
+    """Return the first step after which nothing was gained that is worth a tree."""
+    best = 0
+    for step, deviance in enumerate(curve):
+        if deviance < curve[best] - _WORTH * curve[0]:
+            best = step
+    return best
 
 
 def _mean_deviance(runs: list[Boosting], folds: list[Ints]) -> float:
