@@ -14,6 +14,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.model.relational.features import Between, Hop
 
 _CHUNK = 1 << 16
+_DENSE = 1 << 22  # a product of so many entries is made as a whole
 
 
 def place_codes(view: Relational, rows: RowSet, columns: Sequence[str]) -> tuple[Ints, int]:
@@ -77,6 +78,10 @@ def counted(
     matrices: Sequence[csr_array], start: Ints, end: Ints, known: NDArray[np.bool_]
 ) -> Floats:
     """Return entries of a product of matrices, without making the product itself."""
+    if matrices[0].shape[0] * matrices[-1].shape[1] <= _DENSE:
+        safe = np.where(known, start, 0), np.where(known, end, 0)
+        whole = _product(matrices).toarray()
+        return np.where(known, whole[safe], 0.0) if whole.size else np.zeros(len(start))
     middle = (len(matrices) + 1) // 2
     left = _product(matrices[:middle])
     across = csr_array(_product(matrices[middle:]).T) if middle < len(matrices) else None

@@ -24,8 +24,8 @@ from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import Boosting
 
-_SAMPLE = 20_000
-_CANDIDATES = 1_500
+_SAMPLE = 10_000
+_CANDIDATES = 800
 _LENGTH = 3
 _LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
 
@@ -165,7 +165,8 @@ class _ListFit:
         """Return how much closer each rule would bring the list to the trees."""
         gradients = self.weight[:, None] * (self.taught - _means(self.loss, self.scores))
         _, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
-        sums, weights = covers @ gradients, covers @ curvatures
+        both = np.concatenate([gradients, curvatures], axis=1)
+        sums, weights = np.split(covers.astype(np.float64) @ both, 2, axis=1)
         return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
 
     def refit(self, covers: NDArray[np.bool_]) -> None:

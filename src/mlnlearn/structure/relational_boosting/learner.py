@@ -108,7 +108,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     ridge: Annotated[float, Above(0)] = 1.0
     share: Annotated[float, Between(0, 1, open_low=True)] = 0.5
     max_links: Annotated[int, AtLeast(0)] = 3
-    max_features: Annotated[int, AtLeast(1)] = 400
+    max_features: Annotated[int, AtLeast(1)] = 250
     max_candidates: Annotated[int, AtLeast(1)] = 3000
     max_examples: Annotated[int, AtLeast(1)] = 200_000
     until: bool = False

@@ -29,6 +29,7 @@ _SAMPLE = 20_000
 _SCREEN_BINS = 16
 _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
+_ENTRIES, _LEAST_ENTRIES = 20, 200_000  # most entries of sparse columns, by example and in any case
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Search:
         return opened, found
 
     def _closing(self, sampled: Ints) -> Iterator[AnyFeature]:
-        most = self.settings.max_features // 2
+        most = self.settings.max_features // 4
         gradients = self.gradients[sampled]
         return closing_features(self.evaluator.data, self.base, sampled, gradients, most)
 
@@ -222,8 +223,11 @@ class Search:
         if not parts:
             return [], csr_array((self.base.rows, 0)), np.empty(0)
         score = np.concatenate(scores)
-        best = np.sort(np.argsort(-score, kind="stable")[: 10 * self.settings.max_features])
-        matrix = csr_array(hstack(parts, format="csr")[:, best])
+        together = hstack(parts, format="csc")
+        order = np.argsort(-score, kind="stable")[: 10 * self.settings.max_features]
+        entries = np.cumsum(np.diff(together.indptr)[order])
+        best = np.sort(order[entries <= _ENTRIES * self.base.rows + _LEAST_ENTRIES])
+        matrix = csr_array(together[:, best])
         matrix.sort_indices()
         return [features[at] for at in best], matrix, np.concatenate(doubts)[best]
 
