@@ -62,6 +62,9 @@ LINES = {
     "0.5 old(+?x)": "0.5 old(+x)",
     "EXIST ?x (knows(?x,bob)).": 'EXIST x knows(x,"bob").',
     "#unique{+?x,+?y}\n0.5 knows(+?x,+?y)": "0.5 knows(+x,+y) ^ +x <= +y",
+    "#unique{+?X,+?Y}\n0.5 knows(+?X,+?Y)": "0.5 knows(+x,+y) ^ +x <= +y",
+    "0.5 EXIST ?y knows(?x,?y) ^ old(?x)": "0.5 (EXIST y knows(x,y)) ^ old(x)",
+    "0.5 EXIST y knows(x,y) ^ old(x)": "0.5 EXIST y (knows(x,y) ^ old(x))",
     "0.5 knows|score(?x,?y)": "0.5 knows(x,y)\n0.5 score(x,y)",
 }
 
@@ -101,6 +104,7 @@ REFUSED = {
     "near(x,y) := fn:abs(x-y) < 3": "functions 'fn:abs' are not supported",
     "at(p,t) := hot(t), old(p).": "scoping rules",
     "$n = 12": "names for numbers",
+    "#unique{+?x,+?z}\n0.5 knows(+?x,?z)": "#unique names 'z'",
 }
 
 
@@ -151,6 +155,15 @@ def test_a_weight_that_is_a_variable_bears_on_the_answer():
     assert answers.by_atom() == pytest.approx({"red(A)": 0.880797, "red(B)": 0.268941}, abs=1e-5)
 
 
+def test_a_rule_with_a_variable_for_a_weight_is_not_split():
+    mln = MLN.parse("p(x,n)\nq(x)\nr(x)\nc: p(x,c) => q(x) ^ r(x)\n1 q(x) ^ r(x)")
+    assert [str(rule) for rule in mln.clausal().rules] == [
+        "c: p(x,c) => q(x) ^ r(x)",
+        "0.5 q(x)",
+        "0.5 r(x)",
+    ]
+
+
 def test_at_most_one_is_a_hard_rule():
     file = parse_mln("label(thing,name?)")
     assert not file.schema.functional
@@ -179,6 +192,11 @@ def test_lower_case_constants_of_a_type_are_not_mixed_up_with_variables():
         parse_mln(text + "1 plays(w,theme)")
     (rule,) = parse_mln(text + "1 plays(?w,theme)").rules
     assert str(rule) == '1.0 plays(w,"theme")'
+
+
+def test_a_part_of_another_file_is_told_so():
+    with pytest.raises(InputErrors, match="the file declares no predicate"):
+        parse_mln("1 p(x) => q(x)")
 
 
 def test_a_dialect_may_be_said():

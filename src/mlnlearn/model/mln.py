@@ -126,11 +126,12 @@ class MLN:
     def clausal(self) -> MLN:
         """Return the network with each formula split into its clauses, sharing the weight equally.
 
-        This is how Alchemy reads formulas; those in square brackets stay whole.
+        This is how Alchemy reads formulas; those in square brackets stay whole, and so do those
+        whose weight is a variable.
         """
         rules: list[Rule] = []
         for rule in self.rules:
-            clauses = () if rule.whole else clauses_of(rule.formula)
+            clauses = () if rule.whole or rule.weighted_by else clauses_of(rule.formula)
             if len(clauses) < 2:
                 rules.append(rule)
                 continue

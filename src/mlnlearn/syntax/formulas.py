@@ -127,7 +127,8 @@ class FormulaParser(TermParser):
         if len(scope.names) < len(bound):
             checker.report("a variable is bound twice by one quantifier", bound[-1][1])
         checker.scopes.append(scope)
-        body = self._expression(_LOOSEST)
+        # where variables are marked, a quantifier reaches no further than the next atom or group
+        body = self._unary() if cursor.marked_variables else self._expression(_LOOSEST)
         checker.scopes.pop()
         formula = scope.quantified(quantifier, tuple(variable for variable, _ in bound), body)
         used = free_variables(formula.body)

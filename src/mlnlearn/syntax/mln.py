@@ -23,6 +23,7 @@ from mlnlearn.syntax.dialects import (
 from mlnlearn.syntax.formulas import CONTINUED, FormulaParser
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
+from mlnlearn.syntax.terms import unmarked
 from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize, unquote
 from mlnlearn.syntax.weights import read_weight
 
@@ -113,6 +114,14 @@ def parse_mln(
     reader = _Reader(SymbolTable(schema), dialect)
     reader.read(Source.of(text, file))
     reader.check_constants()
+    if reader.problems and not reader.table.predicates:
+        reader.problems.append(
+            InputError(
+                "the file declares no predicate",
+                Location(file),
+                hint="if it is a part of another file, read that one, or include the declarations",
+            )
+        )
     if reader.problems:
         raise InputErrors(reader.problems)
     for message in reader.warnings.values():
@@ -260,7 +269,9 @@ class _Reader:
             self._warn_of_definition(place)
         if self._locked:
             rule = replace(rule, locked=rule.weight is not None)
-        self._add(_ordered(rule, self._unordered), place)
+        if self._unordered:
+            rule = _ordered(rule, self._unordered, place)
+        self._add(rule, place)
         if start.kind == "name" and reads_as_declaration(rule):
             said = f"{rule} is read as a formula without a weight, not as a declaration"
             self._warn("bare", place, said)
@@ -392,11 +403,18 @@ def _unique_variables(cursor: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _ordered(rule: Rule, names: tuple[str, ...]) -> Rule:
+def _ordered(rule: Rule, names: tuple[str, ...], place: Location) -> Rule:
     """Keep of the rules for each constant one for each set of values, where order is no matter.
 
     For the other orders, ``x <= y`` is false and the rule with it: it says nothing.
     """
-    variables = [Variable(name) for name in names]
+    variables = [Variable(unmarked(name)) for name in names]
+    missing = [name for name, v in zip(names, variables, strict=True) if v not in rule.per_constant]
+    if missing:
+        raise InputError(
+            f"#unique names '{missing[0]}', which the formula does not mark with '+'",
+            place,
+            hint=f"write +?{missing[0]}",
+        )
     ordered = tuple(Comparison("<=", *pair) for pair in pairwise(variables))
     return replace(rule, formula=And((rule.formula, *ordered))) if ordered else rule

@@ -43,6 +43,18 @@ def _levels(side: Operand) -> int:
     return 1 + max(_levels(side.left), _levels(side.right))
 
 
+def unmarked(name: str) -> str:
+    """Return how a variable written ``?name`` is called: in lower case.
+
+    Examples
+    --------
+    >>> unmarked("X1"), unmarked("v"), unmarked("the-end")
+    ('x1', 'xv', 'the_end')
+    """
+    plain = name[0].lower() + name[1:].replace("-", "_")
+    return plain if plain[0].isalpha() and plain != "v" else f"x{plain}"
+
+
 class TermParser:
     """Reads terms; `checker` notes what is wrong with their names and types."""
 
@@ -173,8 +185,7 @@ class TermParser:
     def _unmarked(self, name: str) -> str:
         """Return the name of a variable written ``?name``: in lower case, and its own."""
         if name not in self._marked:
-            plain = name[0].lower() + name[1:].replace("-", "_")
-            plain = plain if plain[0].isalpha() and plain != "v" else f"x{plain}"
+            plain = unmarked(name)
             while plain in self._marked.values():
                 plain += "_"
             self._marked[name] = plain
