@@ -4,13 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from join_worlds import chain_tables, counter_of, flag_tables, self_tables, value_of
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
-from mlnlearn.structure.join_bayes.features import attribute_features
+from mlnlearn.structure.join_bayes import features as features_module
+from mlnlearn.structure.join_bayes.features import attribute_features, attribute_scores
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import Family, table_rules
@@ -192,3 +194,18 @@ def test_unknown_values_are_predicted_and_not_scored():
     known = prediction.log_probabilities[~missing]
     expected = known[np.arange(len(known)), prediction.truth[~missing]].mean()
     assert prediction.cll == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("tables", [chain_tables, self_tables])
+def test_entries_added_up_early_and_scores_are_the_same_features(tables, monkeypatch):
+    database, mapping = tables(4, missing=0.2, size=5)
+    learner = LAJDT(weights="log-probability", pruning="none", links=True, max_chain=1)
+    model = learner.fit(Loaded(database, mapping)).model
+    counter = counter_of([database], mapping)
+    plain = attribute_features(counter, model.families)
+    monkeypatch.setattr(features_module, "_MANY", 0)
+    for one, other in zip(plain, attribute_features(counter, model.families), strict=True):
+        assert abs(one.matrix - other.matrix).max() < 1e-12
+        scores = attribute_scores(counter, model.families, one.node, model.weights)
+        logs = one.log_probabilities(model.weights)
+        assert log_softmax(scores, axis=1) == pytest.approx(logs, abs=1e-9)

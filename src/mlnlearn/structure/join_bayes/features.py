@@ -28,6 +28,9 @@ from mlnlearn.weights.rows import RowBlocks, Rows
 
 Floats = NDArray[np.float64]
 
+_MANY = 1 << 20
+"""More entries than these are added up before they are kept."""
+
 
 @dataclass(frozen=True, eq=False)
 class AttributeFeatures:
@@ -117,11 +120,11 @@ def attribute_scores(
 
     Shape ``(entities or links, values)``.
     """
-    builder, start = _Builder(counter, node), 0
+    builder, start = _Scorer(counter, node, weights), 0
     for family in families:
         builder.add(family, start)
         start += family.size
-    scores = builder.scores(len(counter.data.values[node.predicate.name]), weights)
+    scores = builder.sums.reshape(-1, node.size)
     scores[:, : int(node.relationship is not None)] = -np.inf
     return scores
 
@@ -210,9 +213,21 @@ class _Builder:
             holds = (leaf >= 0) & (asked < family.child.size)
             rule = np.where(holds, leaf * family.child.size + asked, 0)
             holds &= shown[rule] & about[leaf]
-            self.rows.append(grounding[holds] * self.node.size + value)
-            self.columns.append(rule[holds].astype(np.int64) + start)
-            self.counts.append(sign * counts.counts[holds] / spread(leaf[holds], holds))
+            rows = grounding[holds] * self.node.size + value
+            rules = rule[holds].astype(np.int64)
+            entries = sign * counts.counts[holds] / spread(leaf[holds], holds)
+            if len(rows) > _MANY:
+                # tuples of a grounding far outnumber the rules that speak of it
+                keys, place = np.unique(rows * family.size + rules, return_inverse=True)
+                rows, rules = np.divmod(keys, family.size)
+                entries = weighted_bins(place.reshape(-1), entries, len(keys))
+            self.take(rows, rules + start, entries)
+
+    def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
+        """Add entries of the matrix."""
+        self.rows.append(rows)
+        self.columns.append(rules)
+        self.counts.append(entries)
 
     def _within_table(self, rest: Sequence[Node]) -> Counts:
         """Return each entity with the values of its own other attributes: nothing is to count."""
@@ -247,15 +262,6 @@ class _Builder:
         sizes = [data.total(kind) for kind in predicate.types]
         return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
 
-    def scores(self, groundings: int, weights: Floats) -> Floats:
-        """Return the sum of weights times counts, for each grounding and value."""
-        size = groundings * self.node.size
-        if not self.rows:
-            return np.zeros((groundings, self.node.size))
-        entries = np.concatenate(self.counts) * weights[np.concatenate(self.columns)]
-        sums = weighted_bins(np.concatenate(self.rows), entries, size)
-        return sums.reshape(groundings, self.node.size)
-
     def matrix(self, groundings: int, rules: int) -> csr_matrix:
         """Return the matrix; entries of the same place are summed."""
         shape = (groundings * self.node.size, rules)
@@ -266,6 +272,18 @@ class _Builder:
         matrix = csr_matrix((entries, places), shape=shape)
         matrix.eliminate_zeros()
         return matrix
+
+
+class _Scorer(_Builder):
+    """Adds entries up at once, times the weights of their rules."""
+
+    def __init__(self, counter: FamilyCounter, node: Node, weights: Floats) -> None:
+        super().__init__(counter, node)
+        self.weights = weights
+        self.sums = np.zeros(len(counter.data.values[node.predicate.name]) * node.size)
+
+    def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
+        self.sums += weighted_bins(rows, entries * self.weights[rules], len(self.sums))
 
 
 def _variables(nodes: Sequence[Node]) -> list[Variable]:
