@@ -80,6 +80,8 @@ def features_at(path: Path | None, evaluator: Evaluator, base: RowSet) -> Iterat
             yield Feature(steps, name)
         elif isinstance(column, Number):
             for said in _of_numbers(path, evaluator):
+                if column.is_time and said[0][0] == "sum":
+                    continue  # moments do not add up
                 yield Feature(_with(steps, said), name)
         else:
             yield from _of_names(path, evaluator, name, column)
@@ -119,7 +121,8 @@ def _of_numbers(path: Path, evaluator: Evaluator) -> Iterator[Said]:
 
 def _of_names(path: Path, evaluator: Evaluator, name: str, column: Nominal) -> Iterator[Feature]:
     timed, single = _history(path, evaluator)
-    if path.backward == 1 and (timed or single):
+    few = name != NAME or len(column.names) <= _FEW_NAMES
+    if path.backward == 1 and (timed or single) and few:
         yield Feature(_with(path.steps, (("latest", None, None), "mean")), name)
     if (single and path.backward == 1) or name == NAME or len(column.names) > _FEW_NAMES:
         return

@@ -35,6 +35,8 @@ class Binned:
         Of each example, the sparse columns that it has.
     doubts
         What the gain of each sparse column is lowered by: they are many.
+    dense_doubts
+        The same of the features in bins; nothing by default.
     """
 
     bins: NDArray[np.uint8]
@@ -43,6 +45,7 @@ class Binned:
     indptr: Ints
     indices: NDArray[np.int32]
     doubts: Floats
+    dense_doubts: Floats | None = None
 
     @property
     def dense(self) -> int:
@@ -179,6 +182,8 @@ class _Search:
         # after its own bins, a feature has one of rare names and one of what is not known
         sizes = binned.sizes[self.chosen] + 2
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        given = binned.dense_doubts
+        self.doubts = np.zeros(binned.dense) if given is None else given
 
     def value(self, rows: Ints) -> Floats:
         total = self.gradients[rows].sum(axis=0)
@@ -205,6 +210,7 @@ class _Search:
         whole = self.gradients[rows].sum(axis=0), self.curvatures[rows].sum(axis=0)
         gain, feature, passing = _best_dense(
             self.binned.kinds,
+            self.doubts,
             self.chosen,
             self.starts,
             (sums.gradients, sums.curvatures, sums.counts),
@@ -326,7 +332,7 @@ def _sparse_sums(indptr, indices, columns, rows, gradients, curvatures):  # type
 
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    kinds, chosen, starts, added, both, total, least, ridge, names_ridge
+    kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge
 ):
     """Find the best split of a node by a binned feature: its gain, number and passing bins."""
     all_sums, all_weights, all_counts = added
@@ -361,7 +367,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                     own_ridge,
                     total,
                 )
-                gain -= base
+                gain -= base + doubts[feature]
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
                     best_passing[:] = False

@@ -7,6 +7,7 @@ The number of features looked at, and of those kept, is bounded whatever the sch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -109,6 +110,7 @@ class Search:
     settings: OpenSettings
     _seen: set[str] = field(default_factory=set)
     _looked: int = 0
+    _tried: Counter[int] = field(default_factory=Counter)
 
     def table(self, more: list[AnyFeature] | None = None) -> Table:
         """Return the best features within the budget."""
@@ -128,9 +130,20 @@ class Search:
         bins = np.array(rows, np.uint8).reshape(len(rows), self.base.rows)
         kinds = np.array([one.binning.names is not None for one in kept], np.int8)
         sizes = np.array([one.binning.size for one in kept], np.int64)
-        columns, matrix, doubts = self._sets(paths)
-        binned = Binned(bins, kinds, sizes, matrix.indptr.astype(np.int64), matrix.indices, doubts)
+        columns, matrix, doubts = self._sets(paths)  # they count among what was tried
+        lowered = np.array([self._doubt(one.feature) + _chance(one.binning) for one in kept])
+        pointers = matrix.indptr.astype(np.int64)
+        binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
         return Table(kept, columns, binned)
+
+    def _doubt(self, feature: AnyFeature) -> float:
+        """Return what a feature's gain is lowered by: of many, one is the best by chance.
+
+        Those along shorter paths are fewer, so that the simpler of two that say the same is taken.
+        """
+        links = _length(feature)
+        tried = sum(count for length, count in self._tried.items() if length <= links)
+        return float(np.log(tried))
 
     def _sampled(self) -> Ints:
         rows = self.base.rows
@@ -171,6 +184,7 @@ class Search:
         for feature in features:
             check_time()
             self._looked += 1
+            self._tried[_length(feature)] += 1
             if self._looked > self.settings.max_candidates:
                 break
             values = self.evaluator.values(feature, self.base, sampled)
@@ -201,7 +215,7 @@ class Search:
 
     def _sets(self, paths: list[Path]) -> tuple[list[Feature], csr_array, Floats]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
-        parts, features, scores, doubts = [], [], [], []
+        parts, features, scores = [], [], []
         for path, name, column in self._set_columns(paths):
             check_time()
             matrix, codes = self._has(path, column, name == NAME)
@@ -219,7 +233,7 @@ class Search:
             parts.append(matrix[:, best])
             features += [Feature(steps, name, column.names[codes[at]]) for at in best]
             scores.append(score[best])
-            doubts.append(np.full(len(best), np.log(len(codes))))
+            self._tried[len(path.steps)] += len(codes)
         if not parts:
             return [], csr_array((self.base.rows, 0)), np.empty(0)
         score = np.concatenate(scores)
@@ -229,7 +243,8 @@ class Search:
         best = np.sort(order[entries <= _ENTRIES * self.base.rows + _LEAST_ENTRIES])
         matrix = csr_array(together[:, best])
         matrix.sort_indices()
-        return [features[at] for at in best], matrix, np.concatenate(doubts)[best]
+        lowered = np.array([self._doubt(features[at]) for at in best])
+        return [features[at] for at in best], matrix, lowered
 
     def _set_columns(self, paths: list[Path]) -> Iterator[tuple[Path, str, Nominal]]:
         view = self.evaluator.data
@@ -271,6 +286,16 @@ class Search:
         gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
         total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
         return total
+
+
+def _chance(binned: Binning) -> float:
+    """Return what the best group of names gains by chance: each has its share of luck."""
+    return 0.0 if binned.names is None else 0.5 * len(binned.names)
+
+
+def _length(feature: AnyFeature) -> int:
+    """Return the number of links that a feature follows."""
+    return len(feature.steps) if isinstance(feature, Feature) else len(feature.hops)
 
 
 def _in_several(codes: Ints, part: NDArray[np.integer], names: int) -> NDArray[np.bool_]:
