@@ -19,7 +19,7 @@ SCHEMA = ml.Schema.of(
 )
 
 
-def people(seed, size=60):
+def people(seed, size=48):
     rng = np.random.default_rng(seed)
     names = [f"P{i}" for i in range(size)]
     group = rng.integers(0, 3, size)
@@ -40,7 +40,7 @@ def people(seed, size=60):
 def models():
     data = people(1)
     return {
-        name: RelationalBoost(target=name, steps=25, patience=25).fit(data).model
+        name: RelationalBoost(target=name, steps=12, patience=12).fit(data).model
         for name in ("smokes", "home", "friends")
     }
 

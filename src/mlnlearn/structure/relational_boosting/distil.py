@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Between
@@ -61,6 +62,11 @@ def distil(run: Boosting, settings: DistilSettings) -> RuleList:
     settings
         How long the list may be.
     """
+    with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
+        return _distilled(run, settings)
+
+
+def _distilled(run: Boosting, settings: DistilSettings) -> RuleList:
     rows = run.rows
     if len(rows) > _SAMPLE:
         rng = np.random.default_rng([settings.seed, 3])
