@@ -321,3 +321,11 @@ def test_real_databases_need_no_mapping(name, kinds, links):
         empty = sum(column.empty for column in mapping["results"].columns)
         assert empty == 66_332  # as its description says
         assert database.size("results") == 25_860
+
+
+def test_what_cannot_be_copied_is_said(tmp_path):
+    cells = {"id": Column.of([1, 2]), "photo": Column.unreadable(2, "BLOB")}
+    with pytest.warns(DataWarning, match="'photo' holds BLOB, which is not copied"):
+        ml.save_tables([Table("person", cells, ("id",))], tmp_path / "copy.sqlite")
+    (again,) = read_tables(tmp_path / "copy.sqlite")
+    assert again.columns["photo"].missing.all()

@@ -7,13 +7,14 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from mlnlearn.data.load.columns import Column, constant_name
 from mlnlearn.data.load.tables import Table
-from mlnlearn.errors import InputError, Location
+from mlnlearn.errors import DataWarning, InputError, Location
 from mlnlearn.files import check_outputs, located
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
@@ -46,6 +47,15 @@ def save_tables(tables: Sequence[Table], path: str | Path) -> None:
     """
     target = Path(path)
     check_new(target)
+    for table in tables:
+        for name, column in table.columns.items():
+            if column.opaque:
+                warnings.warn(
+                    f"{table.place()}: column {name!r} holds {column.opaque}, which is not copied: "
+                    "its cells are empty",
+                    DataWarning,
+                    stacklevel=2,
+                )
     write = _write_sqlite if target.suffix.lower() in SQLITE else _write_folder
     with located(target, "write"):
         hidden = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mlnlearn-"))
