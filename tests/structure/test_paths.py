@@ -300,3 +300,33 @@ def test_planted_rules_come_first():
     model = ml.Paths(aggregation="noisy-or", constants=False).fit(made.graph).model
     found = [str(rule) for rule, _ in zip(model.rules(), range(10), strict=False)]
     assert sorted(found) == sorted(made.rules)
+
+
+def test_probabilities_of_atoms_are_the_noisy_or_of_rules():
+    schema = ml.Schema.of("parent(person,person)", "grand(person,person)", "old(person)")
+    pairs = [(f"P{a}", f"P{b}") for a in range(15) for b in (2 * a + 1, 2 * a + 2)]
+    grand = [(a, d) for a, b in pairs for c, d in pairs if b == c]
+    facts = {"parent": pairs, "grand": grand[8:], "old": [("P0",), ("P1",), ("P2",)]}
+    database = ml.Database.from_facts(schema, facts)
+    model = ml.Paths(max_length=2, constants=False, smoothing=1.0).fit(database).model
+    codes = database.domains["person"].codes
+    asked = np.array([[codes[a], codes[b]] for a, b in (grand[0], ("P0", "P30"))]).T
+    found = model.predict(database, "grand", asked)
+    shares = [
+        rule.smoothed(1.0)
+        for rule in model.rules("grand")
+        if any(
+            walk[-1] == grand[0][1]
+            for walk in simple_walks(
+                [(a, name, b) for name in ("parent", "grand") for a, b in facts[name]],
+                tuple(model.link_names.index(link) for link in rule.path),
+                list(model.relations),
+                grand[0][0],
+            )
+        )
+    ]
+    assert shares
+    assert found[0] == pytest.approx(1 - np.prod(1 - np.minimum(shares, 0.999)))
+    assert found[1] == pytest.approx(len(facts["grand"]) / database.ground_atoms("grand"))
+    old = model.predict(database, "old", np.array([[codes["P0"], codes["P9"]]]))
+    assert ((old > 0) & (old <= 1)).all()

@@ -33,17 +33,8 @@ def graph_of(databases: Database | Sequence[Database]) -> Graph:
     given = [databases] if isinstance(databases, Database) else list(databases)
     rows: list[tuple[str, str, str]] = []
     entities: set[str] = set()
-    ambiguous = _ambiguous(given)
     left_out = set()
-    for number, database in enumerate(given):
-        before = f"{database.name or number + 1}: " if len(given) > 1 else ""
-        shown = {
-            kind: [
-                f"{before}{kind}:{name}" if name in ambiguous else f"{before}{name}"
-                for name in database.domains[kind]
-            ]
-            for kind in database.schema.types
-        }
+    for database, shown in zip(given, entity_names(given), strict=True):
         entities.update(name for names in shown.values() for name in names)
         for predicate in database.schema.predicates:
             facts = database.facts(predicate.name).tolist()
@@ -63,6 +54,24 @@ def graph_of(databases: Database | Sequence[Database]) -> Graph:
     relations = [p.name for p in given[0].schema.predicates if p.arity in (1, 2)] if given else []
     name = given[0].name if len(given) == 1 else ""
     return Graph.of(rows, entities=entities, relations=relations, name=name)
+
+
+def entity_names(databases: Sequence[Database]) -> list[dict[str, list[str]]]:
+    """Return what the constants of each database are called as entities, by type."""
+    ambiguous = _ambiguous(databases)
+    found = []
+    for number, database in enumerate(databases):
+        before = f"{database.name or number + 1}: " if len(databases) > 1 else ""
+        found.append(
+            {
+                kind: [
+                    f"{before}{kind}:{name}" if name in ambiguous else f"{before}{name}"
+                    for name in database.domains[kind]
+                ]
+                for kind in database.schema.types
+            }
+        )
+    return found
 
 
 def _ambiguous(databases: Sequence[Database]) -> set[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.walks import MOST_WALKS, Path, walks_of
+from mlnlearn.data.database import Database
 from mlnlearn.data.graph import BACK, Codes, Graph, Longs, encoded
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
@@ -239,6 +240,18 @@ class PathModel:
         score = float(scores[place[0]]) if len(place) else float(scorer.base[y])
         best = tuple(sorted(reasons, key=lambda reason: -abs(reason.weight))[:most])
         return ExplainedTriple((head, relation, tail), known, score, float(ranking.ranks[0]), best)
+
+    def predict(
+        self, database: Database, predicate: str, columns: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """Return the probability of ground atoms of a predicate, given the facts of a database.
+
+        It is the noisy-or of the confidences of the rules that speak for an atom, and at least the
+        share of true atoms in the training data.
+        """
+        from mlnlearn.model.paths.predict import atom_probabilities  # noqa: PLC0415 - which knows this class
+
+        return atom_probabilities(self, database, predicate, columns)
 
     def rules(self, relation: str | None = None) -> Iterator[PathRule]:
         """Yield all rules, or those of a relation: the closed ones first, the surest first."""
