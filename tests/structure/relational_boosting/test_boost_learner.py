@@ -13,6 +13,7 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.errors import InputError
 from mlnlearn.model.relational.trees import features_of
 from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
@@ -153,3 +154,36 @@ def test_the_best_split_is_that_of_brute_force(seed):
     expected = brute_force(bins, None, rows, gradients, curvatures, 5, 1.0)
     assert root.cut.gain == pytest.approx(expected)
     assert len(root.yes.rows) + len(root.no.rows) == 50
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("label", ["all", "none", "some", "number"])
+def test_few_examples_and_labels_that_are_all_alike(number, label):
+    view, base, *_ = shop(1, number)
+    labels = {
+        "all": np.ones(number),
+        "none": np.zeros(number),
+        "some": np.arange(number) % 2.0,
+        "number": np.full(number, 7.0),
+    }[label]
+    classes = () if label == "number" else FLAGS
+    examples = Examples(base, labels, classes, np.ones(number), Place("task", "y"))
+    model = learned(view, examples).model
+    if label == "number":
+        assert model.scores(view, base) == pytest.approx(7.0)
+    else:
+        chances = model.probabilities(view, base)[:, 1]
+        assert np.all((chances > 0) & (chances < 1))
+        assert label == "some" or np.all((chances > 0.5) == (label == "all"))
+
+
+def test_no_feature_at_all_leaves_the_base_rate():
+    base = RowSet("coin", 40, {}, None, np.zeros(40, np.int32))
+    view = Relational({"coin": base}, {}, {})
+    labels = (np.arange(40) < 10).astype(float)
+    model = learned(view, Examples(base, labels, FLAGS, np.ones(40), Place("coin", "y"))).model
+    assert model.probabilities(view, base)[:, 1] == pytest.approx(0.25, abs=0.01)
+    assert model.features() == []
+    nothing = Examples(base, np.full(40, np.nan), FLAGS, np.ones(40), Place("coin", "y"))
+    with pytest.raises(InputError, match="no example has a label"):
+        learned(view, nothing)

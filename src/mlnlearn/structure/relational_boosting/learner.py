@@ -204,7 +204,13 @@ class _Learning:
         self, table: Table, course: Course, journal: Journal
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Find the number of steps that is best on held-out examples."""
-        folds = held_out(self.examples, self.rows, self.learner.seed)
+        folds = [
+            fold
+            for fold in held_out(self.examples, self.rows, self.learner.seed)
+            if 0 < len(fold) < len(self.rows)
+        ]
+        if not folds:  # a single example: nothing can be held out, and nothing learned of it
+            return
         runs = [self._boosting(table, np.setdiff1d(self.rows, fold)) for fold in folds]
         curve = [_mean_deviance(runs, folds)]
         for number in range(self.learner.steps):
