@@ -28,6 +28,7 @@ from mlnlearn.structure.relational_boosting.steps import Boosting
 _SAMPLE = 10_000
 _CANDIDATES = 800
 _LENGTH = 3
+_AS_GOOD = 0.7  # of the best gain: among such rules, the simplest is taken
 _LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
 
 
@@ -85,12 +86,13 @@ def _distilled(run: Boosting, settings: DistilSettings) -> RuleList:
         first = first or float(gains.max(initial=0.0))
         if gains.max(initial=0.0) <= _LEAST_GAIN * first:
             break
-        chosen.append(int(useful[int(np.argmax(gains))]))
+        near = useful[gains >= _AS_GOOD * gains.max()]
+        chosen.append(int(min(near, key=lambda at: (_length(found[at]), at))))
         fit.refit(covers[chosen])
-    order = np.argsort(-fit.importance(covers[chosen]), kind="stable")
+    # in the order in which they were taken: each says what those before it leave to say
     rules = [
-        _rule(run, found[chosen[at]], covers[chosen[at]], fit.weights[at + 1], rows, settings)
-        for at in order
+        _rule(run, found[number], covers[number], fit.weights[at + 1], rows, settings)
+        for at, number in enumerate(chosen)
     ]
     return RuleList(tuple(fit.weights[0].tolist()), tuple(rules))
 
@@ -195,12 +197,6 @@ class _ListFit:
         found = minimize(value, fresh.ravel(), jac=True, method="L-BFGS-B")
         self.weights = found.x.reshape(fresh.shape)
         self.scores = design.T @ self.weights
-
-    def importance(self, covers: NDArray[np.bool_]) -> Floats:
-        """Return how much each rule of the list changes scores."""
-        share = covers.mean(axis=1) if len(covers) else np.empty(0)
-        size = np.abs(self.weights[1:]).max(axis=1) if len(self.weights) > 1 else np.empty(0)
-        return np.asarray(size * np.sqrt(share * (1 - share)))
 
 
 def _means(loss: Loss, scores: Floats) -> Floats:
