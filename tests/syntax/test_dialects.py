@@ -65,6 +65,7 @@ LINES = {
     "#unique{+?X,+?Y}\n0.5 knows(+?X,+?Y)": "0.5 knows(+x,+y) ^ +x <= +y",
     "0.5 EXIST ?y knows(?x,?y) ^ old(?x)": "0.5 (EXIST y knows(x,y)) ^ old(x)",
     "0.5 EXIST y knows(x,y) ^ old(x)": "0.5 EXIST y (knows(x,y) ^ old(x))",
+    "hot(2*t) v hot(t).": "(2 * t = v1 => hot(v1) v hot(t)).",
     "0.5 knows|score(?x,?y)": "0.5 knows(x,y)\n0.5 score(x,y)",
 }
 
@@ -104,6 +105,7 @@ REFUSED = {
     "near(x,y) := fn:abs(x-y) < 3": "functions 'fn:abs' are not supported",
     "at(p,t) := hot(t), old(p).": "scoping rules",
     "$n = 12": "names for numbers",
+    "1 hot(t+Noon)": "Noon is no whole number",
     "#unique{+?x,+?z}\n0.5 knows(+?x,?z)": "#unique names 'z'",
 }
 

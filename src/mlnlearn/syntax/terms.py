@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
+from mlnlearn.logic.arithmetic import is_whole
 from mlnlearn.logic.atoms import Calculation, Constant, Operand, Predicate, Term, Variable
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import SymbolTable, constant_name
@@ -110,6 +111,13 @@ class TermParser:
 
     def _calculation(self, operator: str, left: Read, right: Read, token: Token) -> Operand:
         made = Calculation(operator, self.number(left), self.number(right))
+        for side in (made.left, made.right):
+            if isinstance(side, Constant) and not is_whole(side.name):
+                self.cursor.fail(
+                    f"{side} is no whole number to calculate with",
+                    token,
+                    "variables start in lower case",
+                )
         if self._depth + _levels(made) > DEEPEST:
             # 1 - 1 - 1 … is deep, too: its left side is the whole of what came before
             self._too_deep(token)
@@ -271,8 +279,8 @@ class TermParser:
             return None
         sides = [self.number(read) for read in arguments]
         if name.text == "succ":
-            return Calculation("+", sides[0], Constant("1"))
-        return Calculation(_FUNCTIONS[name.text], *sides)
+            return self._calculation("+", sides[0], Constant("1"), name)
+        return self._calculation(_FUNCTIONS[name.text], sides[0], sides[1], name)
 
     def _no_built_in(self, name: Token) -> NoReturn:
         self.cursor.fail(

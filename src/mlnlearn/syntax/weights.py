@@ -92,7 +92,8 @@ def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
         return None
     word = _word(cursor)
     text = "".join(token.text for token in word)
-    if len(word) < 2 or not re.search(r"[*/()]|[0-9][-+]", text):
+    balanced = text.count("(") == text.count(")")
+    if len(word) < 2 or not balanced or not re.search(r"[*/()]|[0-9][-+]", text):
         return None
     pieces = _PIECE.findall(text)
     if "".join(pieces) != text or cursor.peek(len(word)).kind in ("newline", "end"):

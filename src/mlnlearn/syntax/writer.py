@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mlnlearn.errors import InputError
@@ -11,6 +12,8 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.mln import MlnFile, reads_as_declaration
 from mlnlearn.syntax.symbols import is_reserved, is_symbol_name
 from mlnlearn.syntax.tokens import is_variable_name, tokenize
+
+_CALCULATES = re.compile(r"[-+]?[0-9]+ [-+*/%] ")
 
 
 def write_mln(file: MlnFile) -> str:
@@ -38,6 +41,9 @@ def write_mln(file: MlnFile) -> str:
 def _line(rule: Rule) -> str:
     _check_rule(rule)
     text = str(rule)
+    if rule.weight is None and _CALCULATES.match(text):  # else its number would be the weight
+        stop = "." if rule.hard else ""
+        return f"({text.removesuffix(stop)}){stop}"
     return f"({text})" if reads_as_declaration(rule) else text
 
 
