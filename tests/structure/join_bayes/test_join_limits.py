@@ -1,6 +1,7 @@
 """Learn-and-join within limits: of work, of time, of width; and the same results without need."""
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.errors import CountOverflowError
 from mlnlearn.run import Run
+from mlnlearn.structure.join_bayes import lattice
 from mlnlearn.structure.join_bayes.chains import longer_chains
 from mlnlearn.structure.join_bayes.changes import single_changes
 from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
@@ -146,6 +148,26 @@ def test_with_empty_cells_there_is_a_model_before_they_are_filled():
     tables = Loaded(*chain_tables(1, missing=0.2, size=4))
     edges = {len(fitted(tables, looks).model.net.edges) for looks in (100, 300)}
     assert len(edges) == 2
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_parents_of_many_chains_do_not_make_a_table_too_large(links, monkeypatch):
+    database, mapping = self_tables(2, size=12)
+    options = {"links": links, "sample_size": 50.0}
+    free = LearnAndJoin(counter_of([database], mapping), **options)
+    assert max(_table_rows(free.edges()).values()) > 12
+    monkeypatch.setattr(lattice, "MOST_ROWS", 12)
+    bounded = LearnAndJoin(counter_of([database], mapping), **options)
+    for child, rows in _table_rows(bounded.edges()).items():
+        assert rows <= 12 or child.relationship is not None  # its own link is a parent in any case
+    assert any("its table would be too large" in remark for remark in bounded.remarks)
+    assert not any("too large" in remark for remark in free.remarks)
+
+
+def _table_rows(edges):
+    """Rows of the conditional table of every child."""
+    children = {child for _, child in edges}
+    return {c: c.size * math.prod(p.size for p, other in edges if other == c) for c in children}
 
 
 def test_tables_of_more_tuples_than_can_be_counted_are_those_of_the_links():

@@ -7,6 +7,7 @@ found there is forbidden, so that each step only asks what the longer join can a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -35,6 +36,8 @@ WIDE, PARTNERS, WIDE_PARENTS = 24, 12, 6
 
 No table or chain of the papers' data sets has so many nodes.
 """
+MOST_ROWS = 50_000
+"""Rows of a conditional table, ten times those of the papers' data sets together."""
 _CHAIN = 100_000
 """Work to see what is open on a chain."""
 
@@ -103,6 +106,7 @@ class LearnAndJoin:
     label: str = ""
     layout: Layout = field(init=False)
     remarks: list[str] = field(init=False, default_factory=list)
+    _parents: dict[Node, set[Node]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layout = self.counter.data.layout
@@ -211,7 +215,11 @@ class LearnAndJoin:
         return tuple(r for r in self.layout.relationships if r in chosen)
 
     def _entity_table(self, variable: Variable) -> Learned:
-        return self._search(self.layout.attributes_of(variable), EdgeConstraints(), (), (variable,))
+        nodes = self.layout.attributes_of(variable)
+        learned = self._search(nodes, EdgeConstraints(), (), (variable,))
+        for parent, child in learned.edges:
+            self._parents.setdefault(child, set()).add(parent)
+        return learned
 
     def _chain(self, chain: tuple[Relationship, ...], parts: list[Learned]) -> Learned:
         """Learn on a chain of relationships, given what was learned on its parts."""
@@ -232,11 +240,31 @@ class LearnAndJoin:
         true = () if self.links else chain
         learned = self._search(nodes, job.constraints, true, job.variables)
         if self.links:
-            return learned
+            return self._within_bounds(learned, job.old)
         links = {edge for edge in job.old if edge[0].is_link and edge[1] in nodes}
         links |= {(r.link, child) for _, child in learned.edges - job.old for r in chain}
         links |= {(r.link, attribute) for r in chain for attribute in r.attributes}
-        return Learned((*nodes, *(r.link for r in chain)), learned.edges | links)
+        joined = Learned((*nodes, *(r.link for r in chain)), learned.edges | links)
+        return self._within_bounds(joined, job.old)
+
+    def _within_bounds(self, learned: Learned, old: frozenset[NodeEdge]) -> Learned:
+        """Leave out new parents with which a node's conditional table would be too large.
+
+        Each chain may add parents, so that together they can be many more than one search allows.
+        """
+        edges = set(learned.edges)
+        for child in learned.nodes:
+            parents = self._parents.setdefault(child, set())
+            new = {p for p, c in learned.edges if c == child}
+            rows = child.size * math.prod(node.size for node in parents | new)
+            if self.max_work is not None and rows > MOST_ROWS:
+                own = child.relationship  # the link of an attribute is always its parent
+                kept = {p for p in new if (p, child) in old or (p.is_link and p.predicate == own)}
+                edges -= {(p, child) for p in new - kept}
+                new = kept
+                self.remarks.append(f"{child} got no more parents: its table would be too large")
+            parents |= new
+        return Learned(learned.nodes, frozenset(edges))
 
     def _inherited(
         self, nodes: tuple[Node, ...], parts: list[Learned], schema: list[NodeEdge]
