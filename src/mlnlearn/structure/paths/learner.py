@@ -32,6 +32,7 @@ _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
 _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
+_COUNTINGS = 8  # parts in which rules are counted, between looks at the clock
 _MINING = 0.4  # the share of a limited time that is spent on finding rules
 
 
@@ -204,7 +205,7 @@ class Paths(Learner[PathModel, PathNotes]):
         if self.rules is not None:
             course.tell("reading rules")
             heads, paths = given_closed(self.rules, graph)
-            return self._counted(graph, heads, paths, order, 1.0)
+            return self._counted(graph, heads, paths, order, 1.0, course)
         length = self.max_length or _length(graph)
         miner = PathMiner(graph, length)
         done, steps = 0, 0
@@ -217,18 +218,36 @@ class Paths(Learner[PathModel, PathNotes]):
             taken, sources = miner.add(order[done:], min(_CHUNK, self.max_steps - steps))
             steps, done = steps + taken, done + sources
         heads, paths = miner.rules(self.min_support if done == len(order) else 2)
-        course.tell("counting rules", 0, len(paths))
-        course.check()
-        return self._counted(graph, heads, paths, order, done / max(len(order), 1))
+        return self._counted(graph, heads, paths, order, done / max(len(order), 1), course)
 
     def _counted(
-        self, graph: Graph, heads: Longs, paths: list[Path], order: Longs, sources: float
+        self,
+        graph: Graph,
+        heads: Longs,
+        paths: list[Path],
+        order: Longs,
+        sources: float,
+        course: Course,
     ) -> tuple[ClosedRules, PathNotes]:
         """Count rules, and keep those that are good enough."""
-        rows = 4 * self.max_pairs
-        counts, counted = count_rules(
-            graph, heads, paths, order, most_walks=MOST_WALKS, most_rows=rows
-        )
+        counts, counted = np.zeros((3, len(paths)), np.int64), 0
+        for _ in range(_COUNTINGS):
+            limit = course.run.max_seconds
+            if counted == len(order):
+                break
+            if counted and limit is not None and course.seconds > (1.0 - _MINING) * limit:
+                break
+            course.tell("counting rules", counted, len(order))
+            course.check()
+            more, done = count_rules(
+                graph,
+                heads,
+                paths,
+                order[counted:],
+                most_walks=MOST_WALKS,
+                most_rows=4 * self.max_pairs // _COUNTINGS + 1,
+            )
+            counts, counted = counts + more, counted + done
         share = counted / max(len(order), 1)
         longest = max(map(len, paths), default=0)
         notes = PathNotes(length=longest, sources=sources, counted=share)
