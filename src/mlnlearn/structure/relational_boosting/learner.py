@@ -81,6 +81,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         How much values of leaves are shrunk, in examples.
     share
         Share of the features that each tree may use.
+    max_rows
+        Most examples that a tree is grown on: where there are more, each tree has a sample.
     max_links
         Most links of a feature.
     max_features
@@ -107,6 +109,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     min_examples: Annotated[int, AtLeast(1)] | None = None
     ridge: Annotated[float, Above(0)] = 1.0
     share: Annotated[float, Between(0, 1, open_low=True)] = 0.5
+    max_rows: Annotated[int, AtLeast(100)] = 10_000
     max_links: Annotated[int, AtLeast(0)] = 3
     max_features: Annotated[int, AtLeast(1)] = 250
     max_candidates: Annotated[int, AtLeast(1)] = 3000
@@ -174,7 +177,7 @@ class _Learning:
         size = GrowSettings(
             learner.max_leaves or leaves, learner.min_examples or least, learner.ridge
         )
-        return StepSettings(learner.rate, learner.share, size, learner.seed)
+        return StepSettings(learner.rate, learner.share, learner.max_rows, size, learner.seed)
 
     def open(self) -> Table:
         learner, examples = self.learner, self.examples

@@ -26,6 +26,8 @@ class StepSettings:
         How far a step goes.
     share
         Share of the features that a tree may use.
+    max_rows
+        Most examples that a tree is grown on.
     size
         How trees are grown.
     seed
@@ -34,6 +36,7 @@ class StepSettings:
 
     rate: float
     share: float
+    max_rows: int
     size: GrowSettings
     seed: int
 
@@ -66,10 +69,9 @@ class Boosting:
         """Grow a tree and add it."""
         gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         number = len(self.trees)
+        rows = self._drawn(number, gradients, curvatures)
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
-        root = grow(
-            self.table.binned, self.rows, seen, curved, self._chosen(number), self.settings.size
-        )
+        root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
         tree = self._finished(root, gradients, curvatures)
         self.add(tree)
         return tree
@@ -96,6 +98,30 @@ class Boosting:
     def deviance(self, rows: Ints) -> float:
         """Return the mean deviance of some examples."""
         return self.loss.deviance(self.scores[rows], self.label[rows], self.weight[rows])
+
+    def _drawn(self, number: int, gradients: Floats, curvatures: Floats) -> Ints:
+        """Return the examples that a tree is grown on, where there are many a sample of them.
+
+        Of the rarer of two labels as many are drawn as of the other, if there are so many. Those
+        drawn stand for all: their gradients and curvatures grow accordingly.
+        """
+        most = self.settings.max_rows
+        if len(self.rows) <= most:
+            return self.rows
+        rng = np.random.default_rng([self.settings.seed, number, 2])
+        true = self.label[self.rows] > 0
+        parts = [self.rows]
+        if self.loss.kind == "logistic":
+            parts = sorted((self.rows[true], self.rows[~true]), key=len)
+        drawn: list[Ints] = []
+        for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
+            wanted = min(len(part), (most - sum(map(len, drawn))) // left)
+            if not wanted:
+                continue
+            drawn.append(rng.choice(part, wanted, replace=False))
+            gradients[drawn[-1]] *= len(part) / wanted
+            curvatures[drawn[-1]] *= len(part) / wanted
+        return np.sort(np.concatenate(drawn))
 
     def _chosen(self, number: int) -> NDArray[np.bool_]:
         total = self.table.binned.dense + len(self.table.columns)
