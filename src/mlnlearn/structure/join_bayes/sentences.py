@@ -67,21 +67,24 @@ def shown_rules(
 ) -> list[ShownRule]:
     """Return rules in words, those that tell most first; how frequent links are comes last.
 
-    A rule tells as much as its share differs from that of all rows, times its rows. Of a column of
-    two values one is shown, of two leaves that mirror each other as well; of other columns, those
-    values that are more frequent than among all rows.
+    A rule tells as much as its share differs from that of all rows, times its rows. Rules that
+    count each row of a table once come before those of joined rows, which are many for one row. Of
+    a column of two values one is shown, of two leaves that mirror each other as well; of other
+    columns, those values that are more frequent than among all rows. Where cells were empty while
+    learning, shares are those of the filled cells.
     """
     words = _Words.of(mapping)
-    found: dict[str, tuple[bool, bool, float, ShownRule]] = {}
+    found: dict[str, tuple[bool, bool, bool, float, ShownRule]] = {}
     start = 0
     for family in families:
         if not family.inverse and family.child.main:
             own = weights[start : start + family.size].reshape(family.counts.shape)
+            joined = not _one_each(family, words)
             for told, rule in _of_family(family, own, words):
                 plain = " => " not in rule.rule
-                found.setdefault(rule.rule, (family.child.is_link, plain, -told, rule))
+                found.setdefault(rule.rule, (family.child.is_link, plain, joined, -told, rule))
         start += family.size
-    return [rule for *_, rule in sorted(found.values(), key=lambda entry: entry[:3])]
+    return [rule for *_, rule in sorted(found.values(), key=lambda entry: entry[:4])]
 
 
 def _of_family(
