@@ -53,7 +53,22 @@ TARGETED: Mapping[str, type[DMSP | DiscriminativeILS]] = {
     "ILS-DSL": DiscriminativeILS,
 }
 # how many folds, the first ones, are held out in turn
-FOLDS: Mapping[str, int] = {"imdb": 2, "uwcse": 1}
+FOLDS: Mapping[str, int] = {"imdb": 5, "uwcse": 1}
+FEWER: Mapping[tuple[str, str], int] = {
+    ("imdb", "LSM"): 2,
+    ("imdb", "LSM, held out"): 2,
+    ("imdb", "LHL"): 2,
+    ("imdb", "ILS"): 2,
+}
+# what is left out, for lack of time
+LEFT_OUT: Mapping[str, tuple[str, ...]] = {
+    "uwcse": (
+        "LSM, held out",
+        "LHL",
+        "HGSM",
+        "ILS",
+    ),
+}
 SAMPLING = Sampling(samples=200, burn_in=100, chains=10)
 STUDY = Study(
     name="baselines",
@@ -140,8 +155,11 @@ def sections(options: Options) -> Iterator[str]:
     columns = [f"{metric}, {p}" for p in PROTOCOLS for metric in ("AUC-PR", "CLL")]
     header = ["learner", "folds", *columns, "clauses", "learning, CPU s", "answering, CPU s"]
     rows, verdicts = [], []
-    for data, folds in FOLDS.items():
+    for data in FOLDS:
         for label, learner in LEARNERS.items():
+            if label in LEFT_OUT.get(data, ()):
+                continue
+            folds = FEWER.get((data, label), FOLDS[data])
             tasks = [Task(data, fold, label, learner) for fold in range(folds)]
             found = run_tasks(learn_and_predict, tasks, options, f"{data}, {label}")
             row = row_of(f"{data}: {label}", found)
@@ -153,6 +171,8 @@ def sections(options: Options) -> Iterator[str]:
                     rows.append([f"{data}: {label}, published", "5", *shown])
                 verdicts.append(verdict(data, label, found, published))
             rows.append(row)
+    missing = [f"{data}: {', '.join(labels)}" for data, labels in LEFT_OUT.items()]
+    yield f"Not run, for lack of time: {'; '.join(missing) or 'nothing'}."
     yield "## All predicates"
     yield markdown_table(header, rows)
     yield "\n".join(verdicts)
@@ -182,7 +202,8 @@ def target_rows(options: Options) -> Iterator[list[str]]:
         yield [f"{data} {target}: DMSP, published", "5", *shown]
         for label, kind in TARGETED.items():
             learner = kind(target=target)
-            tasks = [Task(data, fold, label, learner, target) for fold in range(FOLDS[data])]
+            folds = FEWER.get((data, label), FOLDS[data])
+            tasks = [Task(data, fold, label, learner, target) for fold in range(folds)]
             found = run_tasks(learn_and_predict, tasks, options, f"{data}, {label}")
             yield row_of(f"{data} {target}: {label}", found)
 

@@ -1,7 +1,6 @@
 """ILS: planted clauses, rules for a target, what is drawn follows from the seed."""
 
 import numpy as np
-import pytest
 
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.formulas import atoms_of
@@ -11,9 +10,8 @@ from studies.planted_clauses import SHAPES, planted, recovered
 QUICK = {"max_literals": 3, "max_variables": 3, "min_gain": 0.02, "tried": 60, "max_rounds": 8}
 
 
-@pytest.mark.parametrize("shape", [2, 4])
-def test_planted_clauses_are_found(shape):
-    planned, databases = planted(np.random.default_rng(shape), SHAPES[shape], (40, 40))
+def test_planted_clauses_are_found():
+    planned, databases = planted(np.random.default_rng(2), SHAPES[2], (40, 40))
     fitted = ILS(**QUICK).fit(databases)
     assert recovered(fitted.model, planned)
     assert fitted.notes.rounds <= 8

@@ -123,14 +123,14 @@ def test_communities_of_one_shape_are_one_motif():
     assert motifs[0] not in some
 
 
-@pytest.mark.parametrize("shape", [0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [2, 3])
 def test_planted_clauses_are_found(shape):
     clause, databases = planted(np.random.default_rng(shape), SHAPES[shape], (40, 40))
     assert recovered(QUICK.fit(databases).model, clause)
 
 
 def test_settings_bound_the_search():
-    _, databases = planted(np.random.default_rng(3), SHAPES[2], (30, 30))
+    _, databases = planted(np.random.default_rng(3), SHAPES[2], (15, 15))
     few = LSM(max_literals=3, walks=50, max_clauses=10).fit(databases)
     assert few.notes.scored <= 10
     longest = LSM(max_literals=2, walks=50, min_gain=1e-4, max_clauses=100).fit(databases).model
