@@ -57,7 +57,7 @@ def solve(task: Task) -> dict[str, Any]:
         learner = Auto(target=shop.planted.target)
         held_out = held_out_scores(learner, data)
         model = learner.fit(data).model
-        rules = model.rules(max_rules=FIRST)
+        rules = model.shown_rules(FIRST)
     assert held_out is not None
     return {
         "found": any(_speaks_of(r.sentence + r.rule, shop.planted.columns) for r in rules),

@@ -96,7 +96,7 @@ def solve(task: Task) -> dict[str, Any]:
             if model.classes
             else float(np.abs(values[:, 0] - label).mean())
         )
-    found["rules"] = [rule.sentence for rule in model.rules(max_rules=RULES)]
+    found["rules"] = [rule.sentence for rule in model.shown_rules(RULES)]
     return found
 
 

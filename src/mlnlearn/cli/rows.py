@@ -75,21 +75,10 @@ def _shown(model: Any) -> list[ShownRule]:
     """Return the rules to be shown; those of a model of predicates as they are written."""
     from mlnlearn.model.shown import ShownRule  # noqa: PLC0415 - with the model
 
-    if not isinstance(model, ml.RelationalModel):
-        rules = list(model.rules())[:_SHOWN]
-        return [ShownRule(text, text, None, None, None, weight) for text, weight in rules]
-    listed = () if model.listed is None else model.listed.rules[:_SHOWN]
-    return [
-        ShownRule(
-            " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
-            rule.sentence(model.target),
-            rule.share,
-            rule.base,
-            rule.support,
-            rule.weight,
-        )
-        for rule in listed
-    ]
+    if isinstance(model, ml.RelationalModel):
+        return model.shown_rules(_SHOWN)
+    rules = list(model.rules())[:_SHOWN]
+    return [ShownRule(text, text, None, None, None, weight) for text, weight in rules]
 
 
 def _print_rules(screen: Console, rules: Sequence[ShownRule]) -> None:

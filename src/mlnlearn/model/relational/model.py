@@ -39,6 +39,7 @@ from mlnlearn.model.relational.files import FORMAT, ModelFile, trees_from_file, 
 from mlnlearn.model.relational.network import derived_database, derived_names, network_text
 from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import Node, features_of, tree_scores
+from mlnlearn.model.shown import ShownRule
 from mlnlearn.syntax.mln import parse_mln
 
 Kind = Literal["logistic", "classes", "squares"]
@@ -339,6 +340,21 @@ class RelationalModel:
         """
         rules = () if self.listed is None else self.listed.rules[:max_rules]
         return [(rule.sentence(self.target), rule.weight) for rule in rules]
+
+    def shown_rules(self, max_rules: int = 20) -> list[ShownRule]:
+        """Return the rules of the short list with share, base rate and number of examples."""
+        rules = () if self.listed is None else self.listed.rules[:max_rules]
+        return [
+            ShownRule(
+                " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
+                rule.sentence(self.target),
+                rule.share,
+                rule.base,
+                rule.support,
+                rule.weight,
+            )
+            for rule in rules
+        ]
 
     def distilled(self) -> RelationalModel:
         """Return the short list of rules as a model of its own."""
