@@ -63,8 +63,8 @@ class Task:
 def read_task(path: str | Path, tables: Sequence[Table], *, label: str = "") -> Task:
     r"""Read a task: a CSV or Parquet file with entities, moments and labels.
 
-    Columns that bear the name of a table's key are links to it; one that holds moments says as of
-    when; of the others, the last is the label.
+    Columns that bear the name of a table, of its key, or of columns that refer to it, are links to
+    it; one that holds moments says as of when; of the others, the last is the label.
 
     Parameters
     ----------
@@ -137,10 +137,22 @@ def without_tasks(tables: Sequence[Table]) -> list[Table]:
 
 
 def _linked(table: Table, name: str, tables: Sequence[Table]) -> ForeignKey | None:
-    """Return the key that a column of a task holds, by its name and its values."""
+    """Return the key that a column of a task holds, by its name and its values.
+
+    It may be named as the key is, as the table is, or as columns that refer to the table are.
+    """
     column = table.columns[name]
+    referring = {
+        key.table
+        for other in tables
+        for key in other.foreign_keys
+        if len(key.columns) == 1 and key.columns[0].lower() == name.lower()
+    }
     for other in tables:
-        if len(other.primary_key) != 1 or other.primary_key[0].lower() != name.lower():
+        if len(other.primary_key) != 1:
+            continue
+        names = {other.primary_key[0].lower(), other.name.lower()}
+        if name.lower() not in names and other.name not in referring:
             continue
         known = set(other.columns[other.primary_key[0]].names)
         if sum(value in known for value in column.names) >= _COVERED * len(column.names):
