@@ -21,7 +21,7 @@ from mlnlearn.journal import Identity, Journal
 from mlnlearn.model.paths.evidence import Collector, ConstantRules
 from mlnlearn.model.paths.model import ClosedRules, PathModel
 from mlnlearn.model.paths.scoring import Aggregation, LinkWeights, OwnLinks
-from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError, Run, drive
+from mlnlearn.run import Course, Fitted, Notes, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.paths.constants import mine_constants
@@ -238,7 +238,6 @@ class Paths(Learner[PathModel, PathNotes]):
             if counted and limit is not None and course.seconds > (1.0 - _MINING) * limit:
                 break
             course.tell("counting rules", counted, len(order))
-            course.check()
             more, done = count_rules(
                 graph,
                 heads,
@@ -290,39 +289,35 @@ class Paths(Learner[PathModel, PathNotes]):
         collector = Collector(graph, model.constants, self.smoothing, self.min_support, MOST_WALKS)
         own = OwnLinks.of(graph)
 
-        def learned(link: int) -> LinkWeights | None:
-            try:
-                course.check()
-            except OutOfTimeError:
-                return None
+        workers = course.run.workers
+
+        def learned(link: int) -> LinkWeights:
+            course.check()  # links that waited for a worker need not begin
             kept = journal.get(f"link {link}")
             if kept is not None:
                 return LinkWeights(*(np.array(part) for part in kept))
-            return self._fitted(model, collector, own, link)
+            return self._fitted(model, collector, own, link, course)
 
-        workers = course.run.workers
         with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
             results = map(learned, links) if pool is None else pool.map(learned, links)
             for number, link in enumerate(links):
                 course.tell("learning weights", number, len(links))
                 course.check()
                 weights = next(results)
-                if weights is None:
-                    course.check()
-                    return
                 if f"link {link}" not in journal:
                     parts = (weights.rules, weights.shared, weights.having)
                     journal.record(f"link {link}", [part.tolist() for part in parts])
                 yield link, weights
 
     def _fitted(
-        self, model: PathModel, collector: Collector, own: OwnLinks, link: int
+        self, model: PathModel, collector: Collector, own: OwnLinks, link: int, course: Course
     ) -> LinkWeights:
         rules = model.link_rules(link)
         rng = np.random.default_rng([self.seed, 1, link])
         choices = choices_of(
             collector, rules, most_queries=self.max_queries, most_rows=self.max_rows, rng=rng
         )
+        course.check()
         relations = len(model.relations)
         return fit_weights(
             choices,
