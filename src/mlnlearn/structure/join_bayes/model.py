@@ -150,7 +150,7 @@ class JoinBayesModel:
         >>> people = Table("people", {"id": Column.of(list("ABCDEFGH"))} | cells, ("id",))
         >>> model = LAJDT(sample_size=1, pruning="none").fit(build_database([people])).model
         >>> print(model.sentences()[0].sentence)
-        of people with sex f 75.0% have fan x, against 37.5% of all (4 people)
+        of people with fan x 100.0% have sex f, against 50.0% of all (3 people)
         """
         return shown_rules(self.families, self.weights, self.mapping)[:max_rules]
 
