@@ -8,9 +8,10 @@ mean, the latest value and so on. Steps are evaluated from the end of the path t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from mlnlearn.counting.aggregates import Aggregate
+from mlnlearn.data.vocabulary import moment_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Backward:
 
 
 Step: TypeAlias = Forward | Backward
+Unit: TypeAlias = Literal["", "moment", "age"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Feature:
         The column at its end; None for the rows themselves, to count them.
     value
         Of a column of names: read 1 where it is this one, 0 where it is another.
+    unit
+        Of times: ``"moment"``, or ``"age"`` for how long before the example; empty for numbers.
 
     Examples
     --------
@@ -83,9 +87,22 @@ class Feature:
     steps: tuple[Step, ...] = ()
     column: str | None = None
     value: str | None = None
+    unit: Unit = ""
 
     def __str__(self) -> str:
         return words(self)
+
+    def shown(self, number: float) -> str:
+        """Return one of its numbers as it is read.
+
+        Examples
+        --------
+        >>> Feature((), "joined", unit="moment").shown(86_400.0), Feature((), "price").shown(2.5)
+        ('1970-01-02', '2.5')
+        """
+        if self.unit == "moment":
+            return moment_name(float(round(number)))
+        return duration(number) if self.unit == "age" else f"{number:g}"
 
 
 @dataclass(frozen=True, slots=True)

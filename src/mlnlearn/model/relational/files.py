@@ -51,6 +51,7 @@ class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     path: list[StepFile] | UnsetType = UNSET
     column: str | UnsetType = UNSET
     value: str | UnsetType = UNSET
+    unit: Literal["moment", "age"] | UnsetType = UNSET
     start: str | UnsetType = UNSET
     end: str | UnsetType = UNSET
     by: list[HopFile] | UnsetType = UNSET
@@ -130,6 +131,8 @@ def feature_to_plain(feature: AnyFeature) -> dict[str, Any]:
     for name in ("column", "value"):
         if getattr(feature, name) is not None:
             found[name] = getattr(feature, name)
+    if feature.unit:
+        found["unit"] = feature.unit
     return found
 
 
@@ -147,7 +150,9 @@ def feature_from_file(file: FeatureFile) -> AnyFeature:
     """Undo `feature_to_plain`."""
     if not isinstance(file.path, UnsetType):
         steps = tuple(_step_from_file(step) for step in file.path)
-        return Feature(steps, _or_none(file.column), _or_none(file.value))
+        return Feature(
+            steps, _or_none(file.column), _or_none(file.value), _or_none(file.unit) or ""
+        )
     if isinstance(file.start, UnsetType) or isinstance(file.end, UnsetType):
         raise InputError("expected a path, or a start and an end")
     hops = [] if isinstance(file.by, UnsetType) else file.by

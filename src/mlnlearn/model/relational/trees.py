@@ -61,7 +61,12 @@ class Test:
         if self.threshold is not None and text.startswith(_COUNTED):
             return _counted(text, self.threshold, holds)
         if self.threshold is not None:
-            said = f"{text} {'>' if holds else '≤'} {self.threshold:g}"
+            limit = (
+                self.feature.shown(self.threshold)
+                if isinstance(self.feature, Feature)
+                else f"{self.threshold:g}"
+            )
+            said = f"{text} {'>' if holds else '≤'} {limit}"
         elif len(self.names) == 1:
             said = f"{text} is {'' if holds else 'not '}{self.names[0]}"
         else:

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from mlnlearn.counting.aggregates import Aggregate
-from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational, RowSet
+from mlnlearn.counting.relational import NAME, Column, Link, Nominal, Number, Relational, RowSet
 from mlnlearn.model.relational.evaluate import Evaluator
-from mlnlearn.model.relational.features import Backward, Feature, Forward, Step
+from mlnlearn.model.relational.features import Backward, Feature, Forward, Step, Unit
 
 _FEW_NAMES = 12
 _LAST = (3, 10)
@@ -72,19 +72,28 @@ def features_at(path: Path | None, evaluator: Evaluator, base: RowSet) -> Iterat
     steps = () if path is None else path.steps
     if path is not None and path.backward:
         for said in _of_rows(path, evaluator):
-            yield Feature(_with(steps, said))
+            unit: Unit = "age" if said[0][0] == "since" else ""
+            yield Feature(_with(steps, said), unit=unit)
     for name, column in here.columns.items():
         if isinstance(column, Link) or (name == NAME and not steps):
             continue
+        unit = _unit(column, evaluator)
         if path is None or not path.backward:
-            yield Feature(steps, name)
+            yield Feature(steps, name, unit=unit)
         elif isinstance(column, Number):
             for said in _of_numbers(path, evaluator):
-                if column.is_time and said[0][0] == "sum":
+                if unit and said[0][0] == "sum":
                     continue  # moments do not add up
-                yield Feature(_with(steps, said), name)
+                yield Feature(_with(steps, said), name, unit=unit)
         else:
             yield from _of_names(path, evaluator, name, column)
+
+
+def _unit(column: Column, evaluator: Evaluator) -> Unit:
+    """Return what numbers of a column are: seen from a moment, times are ages."""
+    if not isinstance(column, Number) or not column.is_time:
+        return ""
+    return "age" if evaluator.timed else "moment"
 
 
 def _of_rows(path: Path, evaluator: Evaluator) -> Iterator[Said]:
