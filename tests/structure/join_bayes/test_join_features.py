@@ -154,7 +154,7 @@ def holding(database, layout, family, leaf, node, key, value, known):
 @pytest.mark.parametrize(
     "learner", [MBN(links=True), LAJDT(links=True, pruning="none"), LAJDT(pruning="none")]
 )
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_groundings_that_ask_for_an_unknown_value_do_not_hold(tables, learner, seed):
     database, mapping = tables(seed, 0.3, 4)
     model = learner.fit(Loaded(*tables(seed, 0.0, 4))).model  # any rules will do
