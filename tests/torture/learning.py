@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lsm": {"max_literals": 2, "walks": 20, "min_gain": 0.005, "max_clauses": 30},
     "busl": {"max_literals": 2, "min_gain": 0.005, "max_links": 1},
     "hgsm": {"max_literals": 2, "min_gain": 0.005, "max_links": 1},
-    "dmsp": {"target": "ill", "max_literals": 2, "min_gain": 0.001, "max_links": 1},
+    "dmsp": {"target": "ill", "max_literals": 2, "min_gain": 0.0, "flips": None, "alpha": 1.0},
     "lhl": {"max_literals": 2, "min_gain": 0.005, "max_clauses": 30},
     "ils": {"max_literals": 2, "min_gain": 0.005, "tried": 5, "max_rounds": 6},
     "ils-dsl": {"target": "ill", "max_literals": 2, "min_gain": 0.001, "tried": 5, "max_rounds": 6},
