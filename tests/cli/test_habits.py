@@ -100,7 +100,8 @@ def test_names_that_are_nearly_right(people, program):
     assert "did you mean 'smokes'?" in err
 
 
-def test_completion_can_be_shown(program):
+def test_completion_can_be_shown(program, monkeypatch):
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
     code, out, _ = program("--show-completion", "bash")
     assert code == 0
     assert "_MLNLEARN_COMPLETE" in out

@@ -16,6 +16,8 @@ from mlnlearn.registry import LEARNERS
 _BOOSTED = {"target": "ill", "steps": 4, "max_leaves": 3}
 _EM = {"base": ml.BoostedMLN(**_BOOSTED), "iterations": 3, "worlds": 3, "burn_in": 3}
 SETTINGS: dict[str, dict[str, Any]] = {
+    "auto": {"target": "ill"},
+    "boost": {"target": "ill", "steps": 20},
     "mln-bt": _BOOSTED,
     "mln-bc": _BOOSTED,
     "rdn-b": _BOOSTED,

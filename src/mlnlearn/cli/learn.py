@@ -169,7 +169,8 @@ def learn(
     beside = entry.tables or entry.has("target") or entry.has("base")
     rows = learner in ("auto", "boost")
     files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
-    files += [mapping_beside(out)] if tables is not None else []
+    if tables is not None and not entry.tables and not rows:
+        files.append(mapping_beside(out))  # of models that do not say how tables are read
     check(files, force=force, data=paths, tables=tables, others=given)
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
@@ -334,6 +335,8 @@ def fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> ml.Fitted[Any
         raise
     if fitted.notes.stopped:
         complain("note", f"{fitted.notes.stopped}; the model is the best so far")
+    for remark in getattr(fitted.notes, "remarks", ()):  # what was left out to keep within limits
+        complain("note", remark)
     return fitted
 
 

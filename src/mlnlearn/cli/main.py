@@ -44,7 +44,7 @@ class _Signals:
             again = threading.Timer(_MOMENT, os.kill, (os.getpid(), number))
             again.daemon = True
             again.start()
-        else:
+        elif not self.received:  # what an interrupt left half made cannot be taken apart
             sys.__unraisablehook__(what)
 
     @property

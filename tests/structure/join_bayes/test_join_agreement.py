@@ -199,7 +199,8 @@ def test_every_row_of_one_table_has_the_probability_of_the_net(learner):
     three = (one + two + (rng.random(60) < 0.1)) % 2
     cells = {"one": one, "two": two, "three": three}
     frame = pd.DataFrame({"id": [f"i{k}" for k in range(60)]} | cells).astype(str)
-    train, mapping = from_frames({"t": frame}, keys={"t": "id"})
+    values = {"t": {"columns": {name: {"as": "value"} for name in cells}}}
+    train, mapping = from_frames({"t": frame}, keys={"t": "id"}, mapping=values)
 
     class Planted(learner):
         def _nets(self, counter, *_):
