@@ -169,8 +169,8 @@ def learn(
     beside = entry.tables or entry.has("target") or entry.has("base")
     rows = learner in ("auto", "boost")
     files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
-    if tables is not None and not entry.tables and not rows:
-        files.append(mapping_beside(out))  # of models that do not say how tables are read
+    # of models that do not say themselves how tables are read
+    files += [mapping_beside(out)] if tables is not None and not entry.tables and not rows else []
     check(files, force=force, data=paths, tables=tables, others=given)
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
