@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mlnlearn.data.catalog import benchmark_path
+from mlnlearn.data.catalog import data_folder
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.cutoff import TimeLimit, cut_tables
 from mlnlearn.data.load.read import read_tables
@@ -73,7 +73,7 @@ def frozen(tables: Sequence[Table]) -> list[Table]:
 
 def solve(task: Task) -> dict[str, Any]:
     """Learn one task and score it on the test file by both protocols."""
-    folder = benchmark_path("f1")
+    folder = data_folder() / "f1"
     tables = without_tasks(read_tables(folder))
     parts = [(folder / f"task_{task.task}_{part}.csv").read_text() for part in ("train", "val")]
     with tempfile.TemporaryDirectory() as scratch, measured() as cost:
