@@ -75,7 +75,8 @@ def features_at(path: Path | None, evaluator: Evaluator, base: RowSet) -> Iterat
             unit: Unit = "age" if said[0][0] == "since" else ""
             yield Feature(_with(steps, said), unit=unit)
     for name, column in here.columns.items():
-        if isinstance(column, Link) or (name == NAME and not steps):
+        # who it is says nothing of those who come later
+        if isinstance(column, Link) or (name == NAME and (not steps or evaluator.timed)):
             continue
         unit = _unit(column, evaluator)
         if path is None or not path.backward:

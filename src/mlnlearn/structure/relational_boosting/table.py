@@ -250,6 +250,8 @@ class Search:
         view = self.evaluator.data
         for path in paths:
             for name, column in view[path.end].columns.items():
+                if name == NAME and self.evaluator.timed:
+                    continue
                 if isinstance(column, Nominal) and (
                     (path.backward and len(column.names) > 1) or len(column.names) > 254
                 ):
