@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlnlearn.evaluate.held_out import HeldOut
 from mlnlearn.model.shown import ShownRule
-from mlnlearn.report.markup import Cell, Markup, TableColumn, join, table, tag
+from mlnlearn.report.markup import Cell, Markup, TableColumn, table
 from mlnlearn.report.page import whole_page
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.sections import section
@@ -77,7 +77,7 @@ def _rules(rules: Sequence[ShownRule]) -> Markup:
     )
     rows = [
         (
-            Cell(join([tag("span", rule.sentence), tag("code", rule.rule)]), rule.sentence),
+            Cell(rule.sentence, rule.sentence),
             Cell.of(rule.share),
             Cell.of(rule.base),
             Cell.of(rule.support, 0),
