@@ -160,9 +160,14 @@ def test_samplers_can_be_interrupted(work):
     maxwalksat(_contradictory(), seed=0, flips=30_000, tries=1)
     started = time.monotonic()
     main = threading.main_thread().ident
+    # a shell starts background jobs with Ctrl-C ignored, and so does a test that was interrupted
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        work()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - started < PATIENCE  # it would take days
 
 
