@@ -74,6 +74,11 @@ def measured(plans: int, seed: int) -> Iterator[Measured]:
         yield _measure(number, str(query), partial(engine.table, query))
 
 
+def listed_sums(sizes: list[int]) -> list[Measured]:
+    """Return what `measured_sums` yields, as another process can hand it back."""
+    return list(measured_sums(sizes))
+
+
 def measured_sums(sizes: Iterable[int] = (300, 600, 900, 1500)) -> Iterator[Measured]:
     """Count over pairs of constants, which are added up from several tables, under the limit."""
     for warm in (True, False):  # what is compiled at its first use takes memory of its own
