@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.data.graph import GraphSplit
     from mlnlearn.evaluate.measure import Cost
     from mlnlearn.model.paths.model import PathModel
-    from mlnlearn.model.paths.ranking import Ranking
+    from mlnlearn.model.ranking import Ranking
 
 _SHOWN = 20
 _MEGABYTE = 1e6

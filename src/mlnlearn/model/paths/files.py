@@ -11,13 +11,14 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from mlnlearn.counting.path_evidence import SHARED
+from mlnlearn.counting.path_rules import ClosedRules, ConstantRules
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.documents import Place, decode, in_file, save_model
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath
-from mlnlearn.model.paths.evidence import SHARED, ConstantRules
-from mlnlearn.model.paths.model import ClosedRules, PathModel
+from mlnlearn.model.paths.model import PathModel
 from mlnlearn.model.paths.rules import rules_table
 from mlnlearn.model.paths.scoring import Aggregation, LinkWeights
 

@@ -2,101 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.walks import MOST_WALKS, Path, walks_of
+from mlnlearn.counting.path_evidence import Collector
+from mlnlearn.counting.path_rules import ClosedRules, ConstantRules, LinkRules
+from mlnlearn.counting.walks import MOST_WALKS
 from mlnlearn.data.database import Database
-from mlnlearn.data.graph import BACK, Codes, Graph, Longs, encoded
+from mlnlearn.data.graph import BACK, Graph, Longs
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath, write_files
-from mlnlearn.model.paths.evidence import Collector, ConstantRules, Evidence, LinkRules
-from mlnlearn.model.paths.ranking import Ranking
 from mlnlearn.model.paths.rules import PathRule, rules_table
-from mlnlearn.model.paths.scoring import (
-    NOTHING,
-    Aggregation,
-    LinkWeights,
-    OwnLinks,
-    Scorer,
-    ranks_of,
-    top_of,
+from mlnlearn.model.paths.scoring import Aggregation, LinkWeights, OwnLinks, Scorer
+from mlnlearn.model.ranking import Ranking
+from mlnlearn.model.triple_answers import (
+    LinkScores,
+    RankedEntity,
+    Sides,
+    Triples,
+    name_code,
+    rank_triples,
+    top_answers,
 )
 
-Sides = Literal["both", "head", "tail"]
-Triples = Codes | Iterable[Sequence[str]]
-
-_BATCH = 256
-_ROUND_OFF = 1e-9
-
-
-class RankedEntity(NamedTuple):
-    """An answer: an entity, its score, and whether the triple is known."""
-
-    entity: str
-    score: float
-    known: bool
-
-
-class Reason(NamedTuple):
-    """A rule that speaks for a triple.
-
-    Attributes
-    ----------
-    rule
-        The rule.
-    weight
-        What it adds to the score by itself.
-    paths
-        Some of its groundings: the entities along the path.
-    walks
-        How many groundings there are.
-    """
-
-    rule: PathRule
-    weight: float
-    paths: tuple[tuple[str, ...], ...]
-    walks: int
-
-
-class ExplainedTriple(NamedTuple):
-    """Why a triple is likely, or not: its score, the rank of its tail, and its reasons."""
-
-    triple: tuple[str, str, str]
-    known: bool
-    score: float
-    rank: float
-    reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ClosedRules:
-    """Rules ``relation(x,y) <= path(x,y)`` with their counts, of all relations."""
-
-    heads: Longs
-    paths: Sequence[Path]
-    support: Longs
-    body: Longs
-    pca_body: Longs
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def at(self, rows: NDArray[np.integer]) -> ClosedRules:
-        """Return some of the rules."""
-        return ClosedRules(
-            self.heads[rows],
-            [self.paths[row] for row in rows.tolist()],
-            self.support[rows],
-            self.body[rows],
-            self.pca_body[rows],
-        )
+if TYPE_CHECKING:
+    from mlnlearn.model.paths.explain import ExplainedTriple
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +78,9 @@ class PathModel:
         """
         if graph.relations == self.relations and graph.entities == self.entities:
             return replace(self, graph=graph)
-        return _recoded(self, graph)
+        from mlnlearn.model.paths.recode import recoded  # noqa: PLC0415 - which knows this class
+
+        return recoded(self, graph)
 
     def top(
         self,
@@ -164,23 +102,8 @@ class PathModel:
         new
             Whether to leave out known triples.
         """
-        graph = self._graph
-        if (head is None) == (tail is None):
-            raise InputError("top: give either head or tail")
-        link = self._code("relation", relation, graph.relations)
-        if head is None:
-            link += len(graph.relations)
-        entity = self._code("entity", head if tail is None else tail, graph.entities)
-        scores = self._full_scores(link, entity)
-        known = graph.neighbours(entity, link)
-        if new:
-            scores[known] = -np.inf
-        best = [place for place in top_of(scores, k).tolist() if scores[place] > NOTHING / 2]
-        there = set(known.tolist())
-        return [
-            RankedEntity(graph.entities[place], float(scores[place]), place in there)
-            for place in best
-        ]
+        graph = self.known_graph
+        return top_answers(self, graph, relation, head=head, tail=tail, k=k, new=new)
 
     def rank(
         self, triples: Triples, filtered: Triples | None = None, sides: Sides = "both"
@@ -197,49 +120,13 @@ class PathModel:
         sides
             Whether to ask for heads, tails, or both.
         """
-        graph = self._graph
-        codes = self._codes(triples)
-        known = self._codes(filtered) if filtered is not None else codes
-        known = np.concatenate([graph.triples, known], axis=1)
-        relations = len(graph.relations)
-        heads, kinds, tails = codes.astype(np.int64)
-        parts = []
-        if sides != "head":
-            parts.append((heads, kinds, tails))
-        if sides != "tail":
-            parts.append((tails, kinds + relations * (kinds >= 0), heads))
-        sources, links, answers = (np.concatenate(column) for column in zip(*parts, strict=True))
-        asks_head = np.repeat([sides == "head", True], len(heads))[: len(sources)]
-        ranks = np.full(len(sources), float(len(graph.entities)))
-        candidates = np.full(len(sources), len(graph.entities), np.int64)
-        usable = (sources >= 0) & (links >= 0) & (answers >= 0)
-        index = _KnownAnswers(known, len(graph.entities), relations)
-        for link in np.unique(links[usable]).tolist():
-            rows = np.flatnonzero(usable & (links == link))
-            ranks[rows], candidates[rows] = self._ranks(link, sources[rows], answers[rows], index)
-        nothing = ~usable
-        nothing[usable] = graph.edges.degrees[answers[usable]] == 0
-        names = (*graph.relations, "(unknown)")
-        kind = np.where(links >= 0, links % max(relations, 1), relations)
-        return Ranking(ranks, candidates, kind, asks_head, names, int(nothing.sum()))
+        return rank_triples(self, self.known_graph, triples, filtered, sides)
 
     def explain(self, head: str, relation: str, tail: str, most: int = 10) -> ExplainedTriple:
         """Say which rules speak for a triple, with the paths that they follow."""
-        graph = self._graph
-        link = self._code("relation", relation, graph.relations)
-        x = self._code("entity", head, graph.entities)
-        y = self._code("entity", tail, graph.entities)
-        known = bool(np.isin(y, graph.neighbours(x, link)))
-        scorer = self._scorer(link)
-        given = np.array([y], np.int64) if known else None
-        evidence = self._collector.collect(scorer.rules, np.array([x]), given, list_constants=True)
-        reasons = self._reasons(link, scorer, evidence, x, y)
-        ranking = self.rank(np.array([[x], [link], [y]], np.int32), sides="tail")
-        scores = scorer.scores(evidence)
-        place = np.flatnonzero(evidence.candidates == y)
-        score = float(scores[place[0]]) if len(place) else float(scorer.base[y])
-        best = tuple(sorted(reasons, key=lambda reason: -abs(reason.weight))[:most])
-        return ExplainedTriple((head, relation, tail), known, score, float(ranking.ranks[0]), best)
+        from mlnlearn.model.paths.explain import explain_triple  # noqa: PLC0415 - which knows this class
+
+        return explain_triple(self, head, relation, tail, most)
 
     def predict(
         self, database: Database, predicate: str, columns: NDArray[np.integer]
@@ -255,7 +142,7 @@ class PathModel:
 
     def rules(self, relation: str | None = None) -> Iterator[PathRule]:
         """Yield all rules, or those of a relation: the closed ones first, the surest first."""
-        code = None if relation is None else self._code("relation", relation, self.relations)
+        code = None if relation is None else name_code("relation", relation, self.relations)
         share = self.closed.support / (self.closed.body + self.smoothing)
         for row in np.lexsort((-self.closed.support, -share)).tolist():
             if code is None or self.closed.heads[row] == code:
@@ -325,7 +212,8 @@ class PathModel:
     # -- inside -----------------------------------------------------------------------------------
 
     @property
-    def _graph(self) -> Graph:
+    def known_graph(self) -> Graph:
+        """The graph that rules are followed in; an error where there is none."""
         if self.graph is None:
             raise InputError(
                 "the model has no graph to follow its rules in",
@@ -333,42 +221,16 @@ class PathModel:
             )
         return self.graph
 
-    @staticmethod
-    def _code(what: str, name: str | None, names: Vocabulary) -> int:
-        code = names.code(name or "")
-        if code < 0:
-            shown = ", ".join(list(names)[:5])
-            raise InputError(f"no {what} {name!r}", hint=f"there are: {shown}, …")
-        return code
-
-    def _codes(self, triples: Triples) -> Codes:
-        graph = self._graph
-        if isinstance(triples, np.ndarray) and triples.dtype.kind in "iu":
-            if triples.ndim != 2 or triples.shape[0] != 3:
-                raise InputError(f"codes of triples have shape (3, triples), not {triples.shape}")
-            return triples.astype(np.int32)
-        columns = [list(column) for column in zip(*triples, strict=True)] or [[], [], []]
-        if len(columns) != 3:
-            raise InputError(f"a triple has 3 names, not {len(columns)}")
-        return encoded(columns, graph.entities, graph.relations)
-
     @cached_property
-    def _collector(self) -> Collector:
+    def collector(self) -> Collector:
+        """What collects the evidence for queries."""
         return Collector(
-            self._graph, self.constants, self.smoothing, self.least_support, MOST_WALKS
+            self.known_graph, self.constants, self.smoothing, self.least_support, MOST_WALKS
         )
 
     @cached_property
     def _own(self) -> OwnLinks:
-        return OwnLinks.of(self._graph)
-
-    @cached_property
-    def _has_loops(self) -> NDArray[np.bool_]:
-        """Whether a relation has a triple from an entity to itself; else none is expected."""
-        heads, kinds, tails = self._graph.triples
-        found = np.zeros(len(self.relations), np.bool_)
-        found[kinds[heads == tails]] = True
-        return found
+        return OwnLinks.of(self.known_graph)
 
     @cached_property
     def _scorers(self) -> dict[int, Scorer]:
@@ -385,7 +247,8 @@ class PathModel:
         rules = LinkRules(link % relations, part.paths, part.support, part.body)
         return rules if link < relations else rules.backward(relations)
 
-    def _scorer(self, link: int) -> Scorer:
+    def scorer(self, link: int) -> Scorer:
+        """Return what scores the candidates of a link."""
         if link not in self._scorers:
             rules = self.link_rules(link)
             weights = self.weights.get(link)
@@ -393,46 +256,17 @@ class PathModel:
             if how == "learned" and weights is None:
                 how = "noisy-or"
             self._scorers[link] = Scorer.of(
-                self._collector, self._own, rules, weights, how, self.constants
+                self.collector, self._own, rules, weights, how, self.constants
             )
         return self._scorers[link]
 
-    def _full_scores(self, link: int, entity: int) -> NDArray[np.float64]:
-        scorer = self._scorer(link)
-        evidence = self._collect(scorer, np.array([entity]))
-        found = scorer.base.copy()
-        found[evidence.candidates] = scorer.scores(evidence)
-        if not self._has_loops[link % len(self.relations)]:
-            found[entity] = NOTHING
-        return found
-
-    def _collect(self, scorer: Scorer, sources: NDArray[np.integer]) -> Evidence:
+    def link_scores(self, link: int, sources: Longs) -> LinkScores:
+        """Score all entities as ends of a link from each source; see `ScoresLinks`."""
+        scorer = self.scorer(link)
         listed = scorer.how == "maximum"
-        return self._collector.collect(scorer.rules, sources, list_constants=listed)
-
-    def _ranks(
-        self, link: int, sources: Longs, answers: Longs, index: _KnownAnswers
-    ) -> tuple[NDArray[np.float64], Longs]:
-        scorer = self._scorer(link)
-        ranks, counts = [], []
-        for start in range(0, len(sources), _BATCH):
-            some = slice(start, start + _BATCH)
-            evidence = self._collect(scorer, sources[some])
-            starts, known = index.of(link, sources[some])
-            found, left = ranks_of(
-                evidence.candidate_starts,
-                evidence.candidates,
-                scorer.scores(evidence),
-                scorer.base,
-                np.where(self._has_loops[link % len(self.relations)], -1, sources[some]),
-                answers[some],
-                starts,
-                known,
-                _ROUND_OFF,
-            )
-            ranks.append(found)
-            counts.append(left)
-        return np.concatenate(ranks), np.concatenate(counts)
+        evidence = self.collector.collect(scorer.rules, sources, list_constants=listed)
+        scores = scorer.scores(evidence)
+        return LinkScores(evidence.candidate_starts, evidence.candidates, scores, scorer.base)
 
     def _rule_weight(self, link: int, row: int) -> float | None:
         """Return what a closed rule adds to a score where it speaks alone, with one walk."""
@@ -442,117 +276,3 @@ class PathModel:
         place = int(np.searchsorted(self.rows_of(link), row))
         share = self.closed.support[row] / (self.closed.body[row] + self.smoothing)
         return weights.alone(place, share, kind=0)
-
-    def _reasons(
-        self, link: int, scorer: Scorer, evidence: Evidence, x: int, y: int
-    ) -> Iterator[Reason]:
-        graph, rows = self._graph, self.rows_of(link)
-        place = np.flatnonzero(evidence.candidates == y)
-        if not len(place):
-            return
-        names = graph.entities.names
-        for row in np.flatnonzero(evidence.places == place[0]).tolist():
-            number, walks = int(evidence.rules[row]), int(evidence.walks[row])
-            if number < len(rows):
-                rule = self.closed_rule(int(rows[number]))
-                found = walks_of(graph, scorer.rules.paths[number], x, y)
-                paths = tuple(tuple(names[entity] for entity in walk) for walk in found)
-                kind = 0
-            else:
-                code = number - len(rows)
-                rule = self.constant_rule(code)
-                about_x = self.constants.head_link[code] == link
-                kind = 2 if about_x else 4
-                end = rule.constants[1] or "…"
-                paths = ((names[x] if about_x else names[y], end),)
-            share = rule.smoothed(self.smoothing)
-            weight = share
-            if scorer.how == "learned" and scorer.weights is not None:
-                weight = scorer.weights.alone(number, share, kind=kind, walks=walks)
-            yield Reason(rule, weight, paths, walks)
-
-
-class _KnownAnswers:
-    """The known answers of queries, found by link and source."""
-
-    def __init__(self, triples: Codes, entities: int, relations: int) -> None:
-        heads, kinds, tails = triples[:, np.all(triples >= 0, axis=0)].astype(np.int64)
-        keys = np.concatenate([kinds * entities + heads, (kinds + relations) * entities + tails])
-        answers = np.concatenate([tails, heads])
-        order = np.lexsort((answers, keys))
-        self._keys, self._answers, self._entities = keys[order], answers[order], entities
-
-    def of(self, link: int, sources: Longs) -> tuple[Longs, Longs]:
-        """Return where the answers of each source begin, and the answers."""
-        keys = link * self._entities + sources
-        first = np.searchsorted(self._keys, keys)
-        counts = np.searchsorted(self._keys, keys, side="right") - first
-        starts = np.zeros(len(sources) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
-        return starts, _distinct(self._answers[places], starts)
-
-
-def _distinct(answers: Longs, starts: Longs) -> Longs:
-    """Mark repeated answers of a query with -1."""
-    found = answers.copy()
-    same = np.zeros(len(found), np.bool_)
-    same[1:] = found[1:] == found[:-1]
-    same[starts[:-1][starts[:-1] < len(found)]] = False
-    found[same] = -1
-    return found
-
-
-def _recoded(model: PathModel, graph: Graph) -> PathModel:
-    """Return a model in the codes of another graph, without what that does not know."""
-    old, new = len(model.relations), len(graph.relations)
-    relation = np.array([graph.relations.code(name) for name in model.relations], np.int64)
-    link = np.concatenate([relation, np.where(relation >= 0, relation + new, -1)])
-    entity = np.array([graph.entities.code(name) for name in model.entities] + [-1], np.int64)
-    closed = model.closed
-    good = np.array(
-        [
-            relation[head] >= 0 and all(link[step] >= 0 for step in path)
-            for head, path in zip(closed.heads.tolist(), closed.paths, strict=True)
-        ],
-        np.bool_,
-    )
-    kept = closed.at(np.flatnonzero(good))
-    moved = ClosedRules(
-        relation[kept.heads],
-        [tuple(int(link[step]) for step in path) for path in kept.paths],
-        kept.support,
-        kept.body,
-        kept.pca_body,
-    )
-    rules = model.constants
-    sound = (link[rules.head_link] >= 0) & (link[rules.body_link] >= 0)
-    sound &= (entity[rules.head_end] >= 0) & ((entity[rules.body_end] >= 0) | (rules.body_end < 0))
-    part = rules.at(sound)
-    constants = ConstantRules(
-        link[part.head_link].astype(np.int32),
-        entity[part.head_end].astype(np.int32),
-        link[part.body_link].astype(np.int32),
-        entity[part.body_end].astype(np.int32),
-        part.support,
-        part.body,
-    )
-    weights = {}
-    for place, found in model.weights.items():
-        if link[place] >= 0:
-            rows = good[closed.heads == place % old]
-            having = np.zeros(2 * new)
-            having[link[link >= 0]] = found.having[link >= 0]
-            weights[int(link[place])] = replace(found, rules=found.rules[rows], having=having)
-    facts = np.zeros(new, np.int64)
-    facts[relation[relation >= 0]] = model.facts[relation >= 0]
-    return replace(
-        model,
-        relations=graph.relations,
-        entities=graph.entities,
-        facts=facts,
-        closed=moved,
-        constants=constants,
-        weights=weights,
-        graph=graph,
-    )

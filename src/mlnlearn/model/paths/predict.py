@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.path_evidence import Collector
 from mlnlearn.counting.walks import MOST_WALKS
 from mlnlearn.data.database import Database
 from mlnlearn.data.triple_view import entity_names, graph_of
 from mlnlearn.errors import InputError
-from mlnlearn.model.paths.evidence import SCALE, Collector
 from mlnlearn.model.paths.model import PathModel
 
 _BATCH = 1024
@@ -46,7 +46,7 @@ def atom_probabilities(
         counts = np.diff(evidence.candidate_starts)
         query = np.repeat(np.arange(start, start + len(counts)), counts)
         keys = query * entities + evidence.candidates
-        open_share = np.prod(1.0 - np.expm1(evidence.shared[:, [0, 2, 4]]) / SCALE, axis=1)
+        open_share = evidence.open_shares()
         order = np.argsort(keys)
         mine = np.flatnonzero((asked >= start) & (asked < start + len(counts)))
         wanted = asked[mine] * entities + ends[1][mine]

@@ -6,24 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
+from mlnlearn.counting.evidence_kernels import SCALE
+from mlnlearn.counting.path_evidence import Collector, Evidence, Floats
+from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.data.graph import Codes, Graph, Longs
-from mlnlearn.model.paths.evidence import (
-    SCALE,
-    SHARED,
-    Collector,
-    ConstantRules,
-    Evidence,
-    Floats,
-    LinkRules,
-)
+from mlnlearn.model.triple_answers import NOTHING
 
 Aggregation = Literal["learned", "noisy-or", "maximum"]
 
-NOTHING = -1e9
-"""The score of an entity of which nothing is known: it ranks last."""
 _TIE = 1e-6  # between equals, the more frequent one
 _COMPARED = 8  # rules of a candidate that are compared before it counts as equal to another
 
@@ -129,8 +120,7 @@ class Scorer:
         if self.how == "maximum":
             found = base + self._by_maximum(evidence)
         elif self.how == "noisy-or" or self.weights is None:
-            left = -np.expm1(evidence.shared[:, [0, 2, 4]]) / SCALE
-            found = base - np.log1p(np.maximum(left, -1.0 + 1e-12)).sum(axis=1)
+            found = base - np.log(evidence.open_shares())
         else:
             found = base + evidence.shared[:, :6] @ self.weights.shared[:6]
             closed = evidence.rules < len(self.weights.rules)
@@ -180,69 +170,3 @@ def _base(collector: Collector, own: OwnLinks, link: int, weights: LinkWeights |
         found += weights.shared[6] * often + weights.shared[7] * np.log1p(degrees)
     found[degrees == 0] = NOTHING
     return found
-
-
-@njit(cache=True, nogil=True)
-def ranks_of(  # type: ignore[no-untyped-def]
-    candidate_starts, candidates, scores, base, sources, answers, known_starts, known, slack
-):
-    """Return for each query the place of its answer among all entities, ties at their mean.
-
-    Entities that are `known` answers of a query are left out, the answer apart. The second array
-    says how many entities were left. A source that is not -1 ranks last among its own answers.
-    """
-    ranks = np.empty(len(answers))
-    lefts = np.empty(len(answers), np.int64)
-    full = np.empty(len(base))
-    for query in range(len(answers)):
-        full[:] = base
-        for k in range(candidate_starts[query], candidate_starts[query + 1]):
-            full[candidates[k]] = scores[k]
-        if sources[query] >= 0:
-            full[sources[query]] = NOTHING
-        answer = answers[query]
-        score = full[answer]
-        left = len(base)
-        for k in range(known_starts[query], known_starts[query + 1]):
-            if known[k] >= 0 and known[k] != answer:
-                full[known[k]] = np.nan
-                left -= 1
-        above = 0
-        equal = 0
-        near = slack * max(1.0, abs(score))
-        for y in range(len(base)):
-            if full[y] > score + near:
-                above += 1
-            elif full[y] >= score - near:
-                equal += 1
-        ranks[query] = above + 0.5 * (equal + 1)
-        lefts[query] = left
-    return ranks, lefts
-
-
-def top_of(scores: Floats, k: int) -> NDArray[np.intp]:
-    """Return the places of the highest scores, highest first, of equals the first.
-
-    Examples
-    --------
-    >>> top_of(np.array([0.5, 2.0, 0.5, 1.0]), 3).tolist()
-    [1, 3, 0]
-    """
-    if 0 < k < len(scores):
-        bound = np.partition(scores, len(scores) - k)[len(scores) - k]
-        places = np.flatnonzero(scores >= bound)
-    else:
-        places = np.arange(len(scores))
-    return places[np.argsort(-scores[places], kind="stable")][:k]
-
-
-__all__ = [
-    "NOTHING",
-    "SHARED",
-    "Aggregation",
-    "LinkWeights",
-    "OwnLinks",
-    "Scorer",
-    "ranks_of",
-    "top_of",
-]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlnlearn.counting.mine_constants import count_constants
+from mlnlearn.counting.path_rules import ConstantRules
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.graph import BACK, Graph, Longs
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import AnyPath
-from mlnlearn.model.paths.evidence import ConstantRules
 from mlnlearn.model.paths.rules import PathRule, coded_path, read_rules
 
 
@@ -38,25 +39,7 @@ def given_constants(file: AnyPath, graph: Graph, least_support: int) -> Constant
             other = -1 if not rule.constants[1] else other
             if end >= 0 and other >= -1 and end != other and not (other < 0 and body == head):
                 rows[head, end, body, other] = None
-    counted = []
-    back = len(codes)
-    for head, end, body, other in rows:
-        holds = _holders(graph, body, other)
-        both = np.intersect1d(holds, graph.neighbours(end, (head + back) % (2 * back)))
-        if len(both) >= least_support:
-            counted.append((head, end, body, other, len(both), len(holds)))
-    columns = np.array(counted, np.int64).reshape(-1, 6).T
-    codes32 = columns[:4].astype(np.int32)
-    return ConstantRules(codes32[0], codes32[1], codes32[2], codes32[3], columns[4], columns[5])
-
-
-def _holders(graph: Graph, link: int, end: int) -> Longs:
-    """Return the entities that a link leads from: to an end, or to anything."""
-    back = len(graph.relations)
-    if end >= 0:
-        return graph.neighbours(end, (link + back) % (2 * back)).astype(np.int64)
-    heads, kinds, tails = graph.triples
-    return np.unique((heads if link < back else tails)[kinds == link % back]).astype(np.int64)
+    return count_constants(graph, rows, least_support)
 
 
 def _is_known(rule: PathRule, relations: dict[str, int]) -> bool:

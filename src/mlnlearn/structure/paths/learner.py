@@ -10,7 +10,10 @@ from typing import Annotated
 
 import numpy as np
 
+from mlnlearn.counting.mine_constants import mine_constants
 from mlnlearn.counting.mine_paths import PathMiner, count_rules
+from mlnlearn.counting.path_evidence import Collector
+from mlnlearn.counting.path_rules import ClosedRules, ConstantRules
 from mlnlearn.counting.walks import MOST_WALKS, Path, walk_counts
 from mlnlearn.data.graph import Graph, GraphSplit, Longs
 from mlnlearn.data.identity import digest, settings_of
@@ -18,13 +21,11 @@ from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.triple_view import graph_of
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Identity, Journal
-from mlnlearn.model.paths.evidence import Collector, ConstantRules
-from mlnlearn.model.paths.model import ClosedRules, PathModel
+from mlnlearn.model.paths.model import PathModel
 from mlnlearn.model.paths.scoring import Aggregation, LinkWeights, OwnLinks
 from mlnlearn.run import Course, Fitted, Notes, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
-from mlnlearn.structure.paths.constants import mine_constants
 from mlnlearn.structure.paths.given import given_closed, given_constants
 from mlnlearn.structure.paths.weights import choices_of, fit_weights
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
-from mlnlearn.model.paths.evidence import Collector, Evidence, LinkRules
+from mlnlearn.counting.path_evidence import Collector, Evidence
+from mlnlearn.counting.path_rules import LinkRules
 from mlnlearn.model.paths.scoring import LinkWeights, OwnLinks
 
 Bools = NDArray[np.bool_]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.path_rules import ConstantRules
 from mlnlearn.data.graph import Graph, Longs
-from mlnlearn.model.paths.evidence import ConstantRules
 
 
 def mine_constants(
@@ -68,6 +70,31 @@ def mine_constants(
         support.astype(np.int64),
         sizes[bodies].astype(np.int64),
     )
+
+
+def count_constants(
+    graph: Graph, rules: Iterable[tuple[int, int, int, int]], least_support: int
+) -> ConstantRules:
+    """Count rules given by head link, its constant, body link, and its constant or -1 for any."""
+    counted = []
+    back = len(graph.relations)
+    for head, end, body, other in rules:
+        holds = _holders(graph, body, other)
+        both = np.intersect1d(holds, graph.neighbours(end, (head + back) % (2 * back)))
+        if len(both) >= least_support:
+            counted.append((head, end, body, other, len(both), len(holds)))
+    columns = np.array(counted, np.int64).reshape(-1, 6).T
+    codes = columns[:4].astype(np.int32)
+    return ConstantRules(codes[0], codes[1], codes[2], codes[3], columns[4], columns[5])
+
+
+def _holders(graph: Graph, link: int, end: int) -> Longs:
+    """Return the entities that a link leads from: to an end, or to anything."""
+    back = len(graph.relations)
+    if end >= 0:
+        return graph.neighbours(end, (link + back) % (2 * back)).astype(np.int64)
+    heads, kinds, tails = graph.triples
+    return np.unique((heads if link < back else tails)[kinds == link % back]).astype(np.int64)
 
 
 def _bound(counts: Longs, most: int) -> int:

@@ -1,0 +1,225 @@
+"""Compiled loops that collect what path rules say for the candidates of queries.
+
+A query asks where a link leads from an entity x. What speaks for a candidate y comes as rows (rule,
+y, walks): of closed rules, then of rules with constants about x, then of those about y. The rows of
+each of the three kinds are summed up alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlnlearn.compiled import njit
+from mlnlearn.counting.walks import expand, lower_bound
+
+KINDS = 3
+SCALE = 1000.0
+_CERTAIN = 0.999
+
+
+@njit(cache=True, nogil=True)
+def confidence(support, body, smoothing, least, is_training, is_answer):  # type: ignore[no-untyped-def]
+    """Return the confidence of a rule, without the pair at hand where that is a known one.
+
+    A rule that without the pair had too little support to be there says nothing.
+    """
+    if is_training:
+        body -= 1
+        support -= is_answer
+    return min(support / (body + smoothing), _CERTAIN) if support >= least else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _with_row(rows, count, rule, y):  # type: ignore[no-untyped-def]
+    if count == len(rows):
+        rows = np.concatenate((rows, np.empty_like(rows)))
+    rows[count, 0], rows[count, 1], rows[count, 2] = rule, y, 1
+    return rows, count + 1
+
+
+@njit(cache=True, nogil=True)
+def _about_source(x, answer, link, edges, by_body, rows, count):  # type: ignore[no-untyped-def]
+    """Add a row for c by each rule ``link(x,c) <= body(x,e)`` whose body holds of x."""
+    starts, links, ends, _ = edges
+    keys, numbers, head_link, head_end = by_body
+    entities = len(starts) - 1
+    for place in range(starts[x], starts[x + 1]):
+        step = links[place]
+        repeated = place > starts[x] and step == links[place - 1]
+        for any_end in range(2):
+            if any_end and (repeated or step == link):
+                continue
+            end = -1 if any_end else ends[place]
+            if not any_end and end == answer and step == link:
+                continue  # the triple that is taken as unknown
+            key = np.int64(step) * (entities + 1) + end + 1
+            first = lower_bound(keys, 0, len(keys), key)
+            last = lower_bound(keys, first, len(keys), key + 1)
+            first = lower_bound(head_link, first, last, link)
+            while first < last and head_link[first] == link:
+                if head_end[first] != x:
+                    rows, count = _with_row(rows, count, numbers[first], head_end[first])
+                first += 1
+    return rows, count
+
+
+@njit(cache=True, nogil=True)
+def _about_candidates(x, back, relations, edges, by_head, rows, count):  # type: ignore[no-untyped-def]
+    """Add a row for y by each rule ``back(y,x) <= body(y,e)`` and y that its body holds of."""
+    starts, links, ends, _ = edges
+    keys, numbers, body_link, body_end = by_head
+    key = np.int64(back) * len(starts) + x + 1
+    rule = lower_bound(keys, 0, len(keys), key)
+    while rule < len(keys) and keys[rule] == key:
+        e = body_end[rule]
+        if e >= 0:
+            turned = (body_link[rule] + relations) % (2 * relations)
+            place = lower_bound(links, starts[e], starts[e + 1], turned)
+            while place < starts[e + 1] and links[place] == turned:
+                if ends[place] != x:
+                    rows, count = _with_row(rows, count, numbers[rule], ends[place])
+                place += 1
+        rule += 1
+    return rows, count
+
+
+@njit(cache=True, nogil=True)
+def _touch(y, tick, room, number):  # type: ignore[no-untyped-def]
+    """Make an entity a candidate, if it is none yet; returns how many there are."""
+    sums, stamps, touched = room[1], room[2], room[3]
+    if stamps[y] == tick:
+        return number
+    stamps[y] = tick
+    touched[number] = y
+    sums[y, :] = 0.0
+    return number + 1
+
+
+@njit(cache=True, nogil=True)
+def _sum_up(rows, first, last, kind, counts, bounds, answer, tick, room, number):  # type: ignore[no-untyped-def]
+    """Add the rules of one kind to the sums of their candidates: their noisy-or and the surest."""
+    support, body = counts
+    smoothing, least = bounds
+    sums = room[1]
+    for row in range(first, last):
+        rule, y = rows[row, 0], rows[row, 1]
+        number = _touch(y, tick, room, number)
+        share = confidence(
+            support[rule], body[rule], smoothing, least, answer >= 0, np.int64(y == answer)
+        )
+        sums[y, 2 * kind] -= np.log1p(-share)
+        sums[y, 2 * kind + 1] = max(sums[y, 2 * kind + 1], share)
+    return number
+
+
+@njit(cache=True, nogil=True)
+def _features(y, answer, back, edges, sums, shared):  # type: ignore[no-untyped-def]
+    """Write the features of a candidate."""
+    starts, links, _, _ = edges
+    for kind in range(KINDS):
+        shared[2 * kind] = np.log1p(-SCALE * np.expm1(-sums[y, 2 * kind]))
+        shared[2 * kind + 1] = np.log1p(SCALE * sums[y, 2 * kind + 1])
+    less = 1 if y == answer else 0
+    first = lower_bound(links, starts[y], starts[y + 1], back)
+    last = lower_bound(links, first, starts[y + 1], back + 1)
+    shared[2 * KINDS] = np.log1p(last - first - less)
+    shared[2 * KINDS + 1] = np.log1p(starts[y + 1] - starts[y] - less)
+
+
+@njit(cache=True, nogil=True)
+def _said(x, answer, links, edges, trie, depth, constants, room, tick, rows, walks, most):  # type: ignore[no-untyped-def]
+    """Write the rows of all rules; returns them, where each kind ends, and what was grown."""
+    link, back, relations = links
+    count, tick, walks, rows = expand(x, edges, trie, depth, room[0], tick, walks, rows, most)
+    stops = np.empty(KINDS, np.int64)
+    stops[0] = count
+    rows, stops[1] = _about_source(x, answer, link, edges, constants[0], rows, stops[0])
+    rows, stops[2] = _about_candidates(x, back, relations, edges, constants[1], rows, stops[1])
+    return stops, tick, walks, rows
+
+
+@njit(cache=True, nogil=True)
+def collect(  # type: ignore[no-untyped-def]
+    sources,
+    answers,
+    strangers,
+    links,
+    edges,
+    trie,
+    depth,
+    closed,
+    constants,
+    bounds,
+    limits,
+    listed,
+    room,
+    tick,
+):
+    """Collect the rows and candidates of queries; see `PathEvidence`.
+
+    `listed` is -1, or the number that the first rule with constants gets in rows of its own. `room`
+    holds arrays as long as there are entities, whose stamps are below `tick`.
+    """
+    most_walks, most_rows = limits
+    width = 2 * KINDS + 2
+    walks = np.empty((1 << 10, depth + 1), np.int32)
+    said = np.empty((1 << 10, 3), np.int32)
+    rows, row_count = np.empty((1 << 12, 3), np.int32), 0
+    candidates, total = np.empty(1 << 12, np.int32), 0
+    shared = np.empty((1 << 12, width))
+    row_starts = np.zeros(len(sources) + 1, np.int64)
+    candidate_starts = np.zeros(len(sources) + 1, np.int64)
+    touched, place_of = room[3], room[4]
+    done = 0
+    for query in range(len(sources)):
+        if row_count >= most_rows:
+            break
+        done += 1
+        x, answer = sources[query], answers[query]
+        stops, tick, walks, said = _said(
+            x, answer, links, edges, trie, depth, constants, room, tick, said, walks, most_walks
+        )
+        tick += 1
+        number = _sum_up(said, 0, stops[0], 0, closed, bounds, answer, tick, room, 0)
+        for kind in (1, 2):
+            number = _sum_up(
+                said,
+                stops[kind - 1],
+                stops[kind],
+                kind,
+                constants[2],
+                bounds,
+                answer,
+                tick,
+                room,
+                number,
+            )
+        for k in range(strangers.shape[1]):
+            if strangers[query, k] != x:
+                number = _touch(strangers[query, k], tick, room, number)
+        while total + number > len(candidates):
+            candidates = np.concatenate((candidates, np.empty_like(candidates)))
+            shared = np.concatenate((shared, np.empty_like(shared)))
+        for k in range(number):
+            place_of[touched[k]] = k
+            candidates[total + k] = touched[k]
+            _features(touched[k], answer, links[1], edges, room[1], shared[total + k])
+        total += number
+        kept = stops[2] if listed >= 0 else stops[0]
+        while row_count + kept > len(rows):
+            rows = np.concatenate((rows, np.empty_like(rows)))
+        for row in range(kept):
+            rows[row_count + row, 0] = said[row, 0] + (listed if row >= stops[0] else 0)
+            rows[row_count + row, 1] = place_of[said[row, 1]]
+            rows[row_count + row, 2] = said[row, 2]
+        row_count += kept
+        row_starts[query + 1] = row_count
+        candidate_starts[query + 1] = total
+    return (
+        row_starts[: done + 1],
+        rows[:row_count],
+        candidate_starts[: done + 1],
+        candidates[:total].copy(),
+        shared[:total].copy(),
+        tick,
+    )
