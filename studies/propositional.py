@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mlnlearn.counting.examples import Examples
+from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational, RowSet
 
 VALUES = 30
@@ -145,7 +145,7 @@ def _ways(
                     yield f"{words}, {more}", product
 
 
-def features(view: Relational, examples: Examples, hops: int = 2) -> tuple[Floats, list[str]]:
+def features(view: Relational, examples: RowExamples, hops: int = 2) -> tuple[Floats, list[str]]:
     """Return the table of features of some examples; labels must be hidden in the view."""
     home, base = examples.home, examples.base
     skip = (home.row_set, home.column or "")
@@ -173,7 +173,7 @@ def _first(items: Iterator[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
 
 
 def fit_predict(
-    kind: str, table: Floats, examples: Examples, train: NDArray[np.bool_], seed: int = 0
+    kind: str, table: Floats, examples: RowExamples, train: NDArray[np.bool_], seed: int = 0
 ) -> Floats:
     """Return, for all examples, the class probabilities (or numbers) of a learner on `train`."""
     x, y, w = table[train], examples.label[train], examples.weight[train]

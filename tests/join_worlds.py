@@ -10,7 +10,7 @@ from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 
 
 def entity_frame(rng, name, size, columns, missing=0.0):
@@ -98,7 +98,7 @@ def load(tables, keys):
 
 
 def counter_of(databases, mapping, **options):
-    layout = Layout.of(databases, mapping)
+    layout = NetLayout.of(databases, mapping)
     return FamilyCounter(EncodedData(databases, layout, **options))
 
 

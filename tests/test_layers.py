@@ -146,3 +146,23 @@ def test_a_circle_on_one_floor_is_found():
 )
 def test_what_goes_down_is_allowed(path, text):
     assert violations({path: text}) == []
+
+
+def class_homes(sources):
+    """Map the name of every class, nested and private ones too, to where it is defined."""
+    homes = {}
+    for path, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path)
+    return homes
+
+
+def test_a_class_name_stands_for_one_thing():
+    homes = class_homes(read_sources())
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_a_second_class_of_a_name_is_found():
+    sources = {"logic/a.py": "class Part: ...", "data/b.py": "def f():\n    class Part: ..."}
+    assert class_homes(sources) == {"Part": ["logic/a.py", "data/b.py"]}

@@ -9,15 +9,15 @@ import pytest
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate, Variable
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
-from mlnlearn.model.bayesnet_nodes import ABSENT, Node
+from mlnlearn.model.bayesnet_nodes import ABSENT, NetNode
 
 USER, ITEM = (Variable("u"),), (Variable("i"),)
 BOTH = (*USER, *ITEM)
 RATED = Predicate("rated", ("user", "item"))
-AGE = Node(Predicate("age", ("user", "band")), USER, ("young", "old"))
-GENRE = Node(Predicate("genre", ("item", "kind")), ITEM, ("x", "y", "z"))
-LINK = Node(RATED, BOTH, ("F", "T"), RATED)
-SCORE = Node(Predicate("score", ("user", "item", "n")), BOTH, (ABSENT, "1", "2"), RATED)
+AGE = NetNode(Predicate("age", ("user", "band")), USER, ("young", "old"))
+GENRE = NetNode(Predicate("genre", ("item", "kind")), ITEM, ("x", "y", "z"))
+LINK = NetNode(RATED, BOTH, ("F", "T"), RATED)
+SCORE = NetNode(Predicate("score", ("user", "item", "n")), BOTH, (ABSENT, "1", "2"), RATED)
 
 
 def random_net(seed=0):

@@ -8,7 +8,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
 from mlnlearn.run import Run
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
-from mlnlearn.structure.lifted_search.search import Search
+from mlnlearn.structure.lifted_search.search import ClauseSearch
 
 SCHEMA = Schema.of("smokes(person)", "cancer(person)", "sports(person)", "likes(person,drink)")
 LEARNER = LiftedStructureLearner(max_variables=2, refitted=5, max_clauses=4)
@@ -76,7 +76,7 @@ def test_what_was_found_is_not_searched_again(databases, tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
     learner = LiftedStructureLearner(max_variables=2, refitted=5)
     whole = learner.fit(databases, Run(checkpoint=path))
-    monkeypatch.delattr(Search, "step")
+    monkeypatch.delattr(ClauseSearch, "step")
     again = learner.fit(databases, Run(checkpoint=path))
     assert again.notes.steps == whole.notes.steps
     assert str(again.model) == str(whole.model)

@@ -23,8 +23,8 @@ from mlnlearn.structure.lifted_search.candidates import (
 )
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
 from mlnlearn.structure.lifted_search.parts import Candidate, Parts
-from mlnlearn.structure.lifted_search.problem import Limits, score_tests
-from mlnlearn.structure.lifted_search.search import Choice, Search
+from mlnlearn.structure.lifted_search.problem import CandidateLimits, score_tests
+from mlnlearn.structure.lifted_search.search import Choice, ClauseSearch
 from mlnlearn.weights.likelihood import learn_likelihood, liftable_part, log_likelihood
 
 SCHEMA = Schema.of("smokes(person)", "cancer(person)", "likes(person,drink)")
@@ -103,7 +103,7 @@ def test_size_neutral_clauses_pull_alike_in_all_domains():
 
 
 def test_refits_agree_with_weight_learning(databases):
-    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=True)
+    parts = Parts(databases, 5.0, CandidateLimits(2, 100_000), held_out=True)
     text = "!smokes(x) v cancer(x)"
     rule = MLN.parse(f"{SCHEMA}\n{text}").rules[0]
     clause = as_clause(rule.formula)
@@ -123,7 +123,7 @@ def test_refits_agree_with_weight_learning(databases):
 
 
 def test_score_tests_find_what_refits_find(databases):
-    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=False)
+    parts = Parts(databases, 5.0, CandidateLimits(2, 100_000), held_out=False)
     estimated, gained = [], []
     for shape in shapes_of(enumerate_clauses(SCHEMA.predicates, max_variables=2)):
         part, problem = parts.touched(shape), parts.problem(shape)
@@ -189,9 +189,9 @@ def test_training_likelihood_alone_follows_the_paper(databases):
 
 
 def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
-    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=True)
+    parts = Parts(databases, 5.0, CandidateLimits(2, 100_000), held_out=True)
     shapes = shapes_of(enumerate_clauses(SCHEMA.predicates, max_variables=2))
-    search = Search(parts, shapes, Choice(min_gain=0.5, refitted=10, risk=0.0))
+    search = ClauseSearch(parts, shapes, Choice(min_gain=0.5, refitted=10, risk=0.0))
     trial = search.step()
     assert trial is not None
     lucky = replace(trial, held_out=np.full(3, 1e6))

@@ -18,9 +18,9 @@ from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.saved import load_model
@@ -60,10 +60,10 @@ def net() -> ParametrizedBayesNet:
     one, two = Variable("person0"), Variable("person1")
     friends = SCHEMA["friends"]
     nodes = (
-        Node(SCHEMA["age"], (one,), ("1", "2")),
-        Node(SCHEMA["smokes"], (one,), ("F", "T")),
-        Node(SCHEMA["age"], (two,), ("1", "2"), main=False),
-        Node(friends, (one, two), ("F", "T"), friends),
+        NetNode(SCHEMA["age"], (one,), ("1", "2")),
+        NetNode(SCHEMA["smokes"], (one,), ("F", "T")),
+        NetNode(SCHEMA["age"], (two,), ("1", "2"), main=False),
+        NetNode(friends, (one, two), ("F", "T"), friends),
     )
     root = ConditionalTable((), np.zeros((1, 0), int), np.array([[5.0, 3.0]]))
     given = ConditionalTable((0,), np.array([[0], [1]]), np.array([[4.0, 1.0], [1.0, 2.0]]))
@@ -73,7 +73,7 @@ def net() -> ParametrizedBayesNet:
 @cache
 def join_bayes() -> dict[str, Any]:
     """A model of a net, as plain content."""
-    nodes, layout = net().nodes, Layout.from_nodes(net().nodes)
+    nodes, layout = net().nodes, NetLayout.from_nodes(net().nodes)
     counts = np.array([[4.0, 1.0], [1.0, 2.0]])
     family = FamilyRules(nodes[1], (nodes[0],), (), (((0, 0),), ((0, 1),)), counts, 1.0)
     link = FamilyRules(nodes[0], (nodes[2],), layout.relationships, (((0, 0),),), counts[:1], 1.0)

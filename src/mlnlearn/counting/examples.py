@@ -31,7 +31,7 @@ MOST_CLASSES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class RowExamples:
     """Rows with what is to be predicted of them.
 
     Attributes
@@ -99,7 +99,7 @@ def find_place(view: Relational, target: str) -> Place:
 
 def examples_of(
     view: Relational, place: Place, *, max_examples: int | None = None, seed: int = 0
-) -> Examples:
+) -> RowExamples:
     """Return the examples of a target: all rows of a column's row set, or all possible rows.
 
     Only those of a task have times: of each is asked as of its own.
@@ -136,7 +136,7 @@ def examples_of(
     base = row_set.without(place.column)
     if row_set.name != TASK:  # what a column holds is asked now, whenever its row is from
         base = replace(base, times=None)
-    return Examples(base, label, classes, np.ones(row_set.rows), place)
+    return RowExamples(base, label, classes, np.ones(row_set.rows), place)
 
 
 def _labels(view: Relational, row_set: RowSet, column: str) -> tuple[Floats, Sequence[str]]:
@@ -167,7 +167,7 @@ def _labels(view: Relational, row_set: RowSet, column: str) -> tuple[Floats, Seq
 
 def _possible_rows(
     view: Relational, row_set: RowSet, max_examples: int | None, seed: int
-) -> Examples:
+) -> RowExamples:
     """Return all tuples that a relation could hold, or its rows and a sample of the others."""
     rng = np.random.default_rng(seed)
     keys = {name: c for name, c in row_set.columns.items() if not isinstance(c, Number)}
@@ -199,7 +199,7 @@ def _possible_rows(
     }
     label = np.concatenate(labels)
     base = RowSet(row_set.name, len(label), columns, None, np.concatenate(owner))
-    return Examples(base, label, FLAGS, np.concatenate(weights), Place(row_set.name, None))
+    return RowExamples(base, label, FLAGS, np.concatenate(weights), Place(row_set.name, None))
 
 
 def _keys(

@@ -71,7 +71,7 @@ class MemoryEngine:
         key, order = canonical_query(query)
         found = self._cache.get(key)
         if found is None:
-            run = _Run(self, query)
+            run = _PlanRun(self, query)
             found = run.answer() if query.atoms else self._nothing()
             self._cache.put(key, run.numbered(found, order))
         else:
@@ -120,7 +120,7 @@ class MemoryEngine:
         )
 
 
-class _Run:
+class _PlanRun:
     """One plan, executed from its last step backwards, as far as the cache does not know."""
 
     def __init__(self, engine: MemoryEngine, query: Query) -> None:

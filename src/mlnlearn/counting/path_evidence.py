@@ -41,7 +41,7 @@ confidence, as log(1 + 1000 p), which tells something from nothing; log(1 + coun
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class RuleEvidence:
     """What the rules of a link say for all candidates of some queries.
 
     Attributes
@@ -134,7 +134,7 @@ class Collector:
         strangers: NDArray[np.integer] | None = None,
         most_rows: int = 1 << 62,
         list_constants: bool = False,
-    ) -> Evidence:
+    ) -> RuleEvidence:
         """Collect the evidence for queries of a link.
 
         Parameters
@@ -192,11 +192,11 @@ class Collector:
         candidates: Codes,
         shared: Floats,
         tick: int,
-    ) -> Evidence:
+    ) -> RuleEvidence:
         room.tick = tick
         self._rooms.append(room)
         rules, places, walks = (rows[:, place].copy() for place in range(3))
-        return Evidence(row_starts, rules, places, walks, candidate_starts, candidates, shared)
+        return RuleEvidence(row_starts, rules, places, walks, candidate_starts, candidates, shared)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rooms": []}

@@ -66,7 +66,7 @@ class Size(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[V]):
+class PlanStep(Generic[V]):
     """One operation: join the inputs (one or two tables) and sum out all but `variables`.
 
     Attributes
@@ -102,7 +102,7 @@ class Plan(Generic[V]):
     """
 
     tables: tuple[Size[V], ...]
-    steps: tuple[Step[V], ...]
+    steps: tuple[PlanStep[V], ...]
 
     @property
     def work(self) -> float:
@@ -122,7 +122,7 @@ class _Planner(Generic[V]):
         self.sizes = sizes
         self.keep = keep
         self.databases = databases
-        self.steps: list[Step[V]] = []
+        self.steps: list[PlanStep[V]] = []
 
     def run(self) -> None:
         waiting = list(range(len(self.sizes)))
@@ -176,6 +176,6 @@ class _Planner(Generic[V]):
 
     def _add(self, inputs: tuple[int, ...], variables: tuple[V, ...], before: Size[V]) -> int:
         size = before.summed(variables)
-        self.steps.append(Step(inputs, variables, size, before.rows))
+        self.steps.append(PlanStep(inputs, variables, size, before.rows))
         self.sizes.append(size)
         return len(self.sizes) - 1

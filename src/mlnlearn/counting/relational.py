@@ -159,10 +159,10 @@ def relational(databases: Sequence[Database], mapping: TablesMapping | None = No
     """
     schema = common_schema(databases)
     tables = mapping or declared_mapping(schema)
-    return _Reader(databases, tables).view()
+    return _FactReader(databases, tables).view()
 
 
-class _Reader:
+class _FactReader:
     """Reads the facts of databases into the row sets that a mapping speaks of."""
 
     def __init__(self, databases: Sequence[Database], mapping: TablesMapping) -> None:

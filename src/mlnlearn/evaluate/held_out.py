@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
-from mlnlearn.counting.examples import Examples, examples_of, find_place
+from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import Number, Relational, relational
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
@@ -35,7 +35,7 @@ FEWEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class HeldOutSplit:
     """Which examples are kept aside.
 
     Attributes
@@ -49,12 +49,14 @@ class Split:
     test: Mask
     how: str
 
-    def training(self, examples: Examples) -> Examples:
+    def training(self, examples: RowExamples) -> RowExamples:
         """Return the examples with the labels of those kept aside hidden."""
         return replace(examples, label=np.where(self.test, np.nan, examples.label))
 
 
-def split_examples(examples: Examples, *, share: float = 0.2, seed: int = 0) -> Split | None:
+def split_examples(
+    examples: RowExamples, *, share: float = 0.2, seed: int = 0
+) -> HeldOutSplit | None:
     """Choose examples to be kept aside; None where there are too few of them.
 
     Parameters
@@ -89,7 +91,7 @@ def split_examples(examples: Examples, *, share: float = 0.2, seed: int = 0) -> 
             test[rng.choice(rows, round(share * len(rows)), replace=False)] = True
         how = f"{share:.0%} of the rows, drawn at random"
     both = 0 < test.sum() < len(known)
-    return Split(test, how) if both else None
+    return HeldOutSplit(test, how) if both else None
 
 
 def row_scores(
@@ -118,7 +120,7 @@ def row_scores(
     return {"accuracy": accuracy, "cll": float(np.average(np.log(chosen), weights=ones))}
 
 
-def baseline(examples: Examples, split: Split) -> Floats:
+def baseline(examples: RowExamples, split: HeldOutSplit) -> Floats:
     """Return the predictions of the shares of classes, or the median, for those kept aside."""
     seen = examples.known & ~split.test
     label, weight = examples.label[seen], examples.weight[seen]
@@ -195,7 +197,7 @@ def held_out_scores(
 
 
 def _atom_answers(
-    model: object, data: Data, view: Relational, examples: Examples, rows: Mask
+    model: object, data: Data, view: Relational, examples: RowExamples, rows: Mask
 ) -> Floats:
     """Return what a model of predicates says of rows, by way of the atoms that they stand for."""
     name = next(name for name, found in view.places.items() if found == examples.home)
@@ -217,7 +219,7 @@ def _atom_answers(
     return found
 
 
-def withheld(data: Data, view: Relational, examples: Examples, rows: Mask) -> Data:
+def withheld(data: Data, view: Relational, examples: RowExamples, rows: Mask) -> Data:
     """Return the data with the labels of some examples made unknown."""
     home = examples.home
     name = next(name for name, found in view.places.items() if found == home)
@@ -230,7 +232,7 @@ def withheld(data: Data, view: Relational, examples: Examples, rows: Mask) -> Da
 
 
 def _keys(
-    data: Data, database: Database, view: Relational, examples: Examples, number: int
+    data: Data, database: Database, view: Relational, examples: RowExamples, number: int
 ) -> NDArray[np.int32]:
     """Return the arguments of each example but the label, as codes of one database."""
     base = examples.base

@@ -16,7 +16,7 @@ from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, is_among, pack
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.model.bayesnet_nodes import FALSE_TRUE, Node
+from mlnlearn.model.bayesnet_nodes import FALSE_TRUE, NetNode
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 
@@ -126,7 +126,7 @@ def attribute_probabilities(
     return answers
 
 
-def _unknown_flag(database: Database, node: Node) -> Database:
+def _unknown_flag(database: Database, node: NetNode) -> Database:
     """Return the database in which nothing is known of a flag, where silence would mean no."""
     name = node.predicate.name
     tuples = (
@@ -138,7 +138,7 @@ def _unknown_flag(database: Database, node: Node) -> Database:
     return replace(without, unknown={**without.unknown, name: tuples})
 
 
-def _rows(database: Database, node: Node, keys: Columns) -> tuple[Keys, NDArray[np.bool_]]:
+def _rows(database: Database, node: NetNode, keys: Columns) -> tuple[Keys, NDArray[np.bool_]]:
     """Return the row of the prediction for each entity or tuple, and whether there is one."""
     if node.relationship is None:
         return keys[0].astype(np.int64), np.ones(keys.shape[1], np.bool_)
@@ -148,7 +148,7 @@ def _rows(database: Database, node: Node, keys: Columns) -> tuple[Keys, NDArray[
     return np.searchsorted(links, wanted), is_among(wanted, links)
 
 
-def _value_codes(database: Database, node: Node, columns: Columns) -> Keys:
+def _value_codes(database: Database, node: NetNode, columns: Columns) -> Keys:
     """Return each atom's value as the model counts them, -1 for one never seen in training."""
     if node.is_flag:
         return np.full(columns.shape[1], node.values.index(FALSE_TRUE[1]))

@@ -13,7 +13,7 @@ from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class NetworkPart:
     """A part of a network as a network of its own, without constants and atoms.
 
     Attributes
@@ -83,7 +83,7 @@ class Components:
         owners = np.concatenate([atoms.variable for atoms in self.network.atoms])
         return np.bincount(self.label[owners], minlength=len(self))
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> NetworkPart:
         """Return one component as a network."""
         return restricted(
             self.network,
@@ -91,7 +91,7 @@ class Components:
             self.clauses[self.clause_starts[number] : self.clause_starts[number + 1]],
         )
 
-    def union(self, chosen: Flags) -> Part:
+    def union(self, chosen: Flags) -> NetworkPart:
         """Return some components together as one network."""
         variables = np.flatnonzero(chosen[self.label])
         owner = np.repeat(np.arange(len(self)), self.clause_counts)
@@ -165,7 +165,7 @@ def spans(starts: Ints, lengths: Ints) -> Ints:
     return found
 
 
-def restricted(network: Network, variables: Ints, clauses: Ints) -> Part:
+def restricted(network: Network, variables: Ints, clauses: Ints) -> NetworkPart:
     """Return the network of some variables and of clauses over those variables alone."""
     cardinalities = network.cardinalities[variables]
     values = spans(network.unary_starts[:-1][variables], cardinalities.astype(np.int64))
@@ -188,4 +188,4 @@ def restricted(network: Network, variables: Ints, clauses: Ints) -> Part:
         constants=np.zeros_like(network.constants),
         atoms=(),
     )
-    return Part(part, variables, clauses, values)
+    return NetworkPart(part, variables, clauses, values)

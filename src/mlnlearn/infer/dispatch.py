@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.errors import MlnError
 from mlnlearn.infer.belief import belief_propagation
-from mlnlearn.infer.components import Components, Part
+from mlnlearn.infer.components import Components, NetworkPart
 from mlnlearn.infer.elimination import DEFAULT_LIMIT, TooHardError, eliminate, eliminate_max
 from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import is_small, refuse_contradiction
@@ -93,7 +93,7 @@ def infer(
     ([0.4286, 0.5714, 0.4286, 0.5714], 'enumeration')
     """
     entry = METHODS[method]
-    worker = _Worker(found, sampling or Sampling(), limit)
+    worker = _NetworkWorker(found, sampling or Sampling(), limit)
     if wanted is None:
         wanted = np.ones(len(found), np.bool_)
     match method:
@@ -111,7 +111,7 @@ def infer(
     return Inference(marginals, worker.errors, method_of, tuple(worker.summaries(wanted)))
 
 
-class _Worker:
+class _NetworkWorker:
     """Answers components and notes how."""
 
     def __init__(self, found: Components, sampling: Sampling, limit: int) -> None:
@@ -205,7 +205,9 @@ class _Worker:
             rng = np.random.default_rng(self.sampling.sequence(int(part.variables[0])))
             feasible_world(build_layout(part.network), rng)
 
-    def _sample(self, part: Part, numbers: list[int], method: Literal["gibbs", "mcsat"]) -> None:
+    def _sample(
+        self, part: NetworkPart, numbers: list[int], method: Literal["gibbs", "mcsat"]
+    ) -> None:
         settings = self.sampling
         result = run_chains(
             part.network,

@@ -61,7 +61,7 @@ def factor_scopes(network: Network) -> tuple[list[int], list[tuple[int, ...]]]:
 
     Enough to plan an elimination, and much cheaper.
     """
-    builder = _Builder(network.cardinalities.tolist())
+    builder = _FactorBuilder(network.cardinalities.tolist())
     builder.add_clauses(network)
     return builder.cardinalities, list(builder.corners)
 
@@ -84,7 +84,7 @@ def factor_graph(network: Network) -> FactorGraph:
     >>> max(table.size for table in factor_graph(network).tables)
     8
     """
-    builder = _Builder(network.cardinalities.tolist())
+    builder = _FactorBuilder(network.cardinalities.tolist())
     places = builder.add_clauses(network)
     unary, starts = network.unary, network.unary_starts
     scopes: list[tuple[int, ...]] = [(v,) for v in range(network.variables)]
@@ -109,7 +109,7 @@ def factor_graph(network: Network) -> FactorGraph:
 
 
 @dataclass
-class _Builder:
+class _FactorBuilder:
     """Collects the corners of all clauses by scope, and makes auxiliary variables on the way."""
 
     cardinalities: list[int]

@@ -27,7 +27,7 @@ class CancellationError(MlnError):
 
 
 @dataclass(slots=True)
-class _Part:
+class _Branches:
     """The branches of one node: which row each belongs to, and its terms as (branch, …) arrays."""
 
     starts: Ints
@@ -47,7 +47,7 @@ class _Binder:
         self.wanted: list[list[Floats]] = [[] for _ in plan.nodes]
         self.slots = [0] * len(plan.nodes)
 
-    def branch(self, branch: Branch, columns: Floats, ids: Ints, part: _Part) -> None:
+    def branch(self, branch: Branch, columns: Floats, ids: Ints, part: _Branches) -> None:
         """Write one branch for many values of its symbols; `ids` are the branches' numbers."""
         alive = np.ones(len(ids), bool)
         for weight, multiple in branch.linear.items():
@@ -70,7 +70,7 @@ class _Binder:
             self.wanted[call.node].append(arguments)
             self.slots[call.node] += len(keep)
 
-    def node(self, node: PlanNode, rows: Floats) -> _Part:
+    def node(self, node: PlanNode, rows: Floats) -> _Branches:
         """Write all branches of a node for the rows of sizes it is called with."""
         count = rows.shape[1]
         if node.size is None:
@@ -88,7 +88,7 @@ class _Binder:
         self.branch(node.branches[0], columns, np.arange(starts[-1]), part)
         return part
 
-    def part(self, starts: Ints) -> _Part:
+    def part(self, starts: Ints) -> _Branches:
         """Make room for the branches of a node, within the limit."""
         count = int(starts[-1])
         self.branches += count
@@ -96,7 +96,7 @@ class _Binder:
             raise MemoryLimitError(
                 f"lifted inference needs more than {self.limit:,} terms for these domain sizes"
             )
-        return _Part(starts, np.zeros(count), np.zeros(count, bool), [], [])
+        return _Branches(starts, np.zeros(count), np.zeros(count, bool), [], [])
 
 
 def _log_binomial(n: Floats, k: Floats) -> Floats:
@@ -202,7 +202,7 @@ def bind(plan: LiftedPlan, sizes: Floats, weights: int, *, limit: int = DEFAULT_
     """
     binder = _Binder(plan, limit)
     roots = sizes.shape[1]
-    parts: list[_Part] = []
+    parts: list[_Branches] = []
     part = binder.part(np.arange(roots + 1))
     binder.branch(plan.root, sizes, np.arange(roots), part)
     parts.append(part)
@@ -221,7 +221,7 @@ def bind(plan: LiftedPlan, sizes: Floats, weights: int, *, limit: int = DEFAULT_
     return _flat(parts, places, roots, weights)
 
 
-def _flat(parts: Sequence[_Part], places: Sequence[Ints], roots: int, weights: int) -> Circuit:
+def _flat(parts: Sequence[_Branches], places: Sequence[Ints], roots: int, weights: int) -> Circuit:
     """Join the nodes' branches into one sequence, called nodes first."""
     value_starts = np.cumsum([0] + [len(part.starts) - 1 for part in parts])
     branch_starts = np.cumsum([0] + [int(part.starts[-1]) for part in parts])

@@ -89,7 +89,7 @@ def compile_plan(
     if most > _COMPARED_AXES:
         limits.append(most)
     for limit in limits or [0]:
-        search = _Search(limit, allowed)
+        search = _PlanSearch(limit, allowed)
         try:
             root = search.theory(theory, scope)
         except _OutOfAxesError:
@@ -100,7 +100,7 @@ def compile_plan(
     raise NotLiftable(f"every plan needs more than {most} nested sums", weights)
 
 
-class _Search:
+class _PlanSearch:
     """One attempt, with a limit of nested sums."""
 
     def __init__(self, limit: int, budget: SearchBudget) -> None:

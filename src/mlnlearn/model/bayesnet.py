@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mlnlearn.documents import Count, Place, decode, in_file, read_document, signed, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
-from mlnlearn.model.bayesnet_nodes import Node, NodeFile
+from mlnlearn.model.bayesnet_nodes import NetNode, NetNodeFile
 from mlnlearn.model.bayesnet_text import bif_text, dot_text, svg_text
 
 Floats = NDArray[np.float64]
@@ -64,8 +64,8 @@ class ParametrizedBayesNet:
     --------
     >>> from mlnlearn.logic.atoms import Predicate, Variable
     >>> u = (Variable("u"),)
-    >>> sex = Node(Predicate("sex", ("user", "mf")), u, ("m", "f"))
-    >>> fan = Node(Predicate("fan", ("user",)), u, ("F", "T"))
+    >>> sex = NetNode(Predicate("sex", ("user", "mf")), u, ("m", "f"))
+    >>> fan = NetNode(Predicate("fan", ("user",)), u, ("F", "T"))
     >>> root = ConditionalTable((), np.zeros((1, 0), int), np.array([[5.0, 5.0]]))
     >>> leaf = ConditionalTable((0,), np.array([[0], [1]]), np.array([[9.0, 1.0], [0.0, 5.0]]), 4.0)
     >>> net = ParametrizedBayesNet((sex, fan), (root, leaf))
@@ -78,7 +78,7 @@ class ParametrizedBayesNet:
     [0.4881, 0.5119]
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetNode, ...]
     tables: tuple[ConditionalTable, ...]
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class ParametrizedBayesNet:
     def _places(self) -> dict[str, int]:
         return {str(node): place for place, node in enumerate(self.nodes)}
 
-    def place(self, node: str | Node) -> int:
+    def place(self, node: str | NetNode) -> int:
         """Return the place of a node, by its name."""
         try:
             return self._places[str(node)]
@@ -158,7 +158,7 @@ class ParametrizedBayesNet:
         return np.asarray(full.reshape(*sizes, node.size))
 
     def probability(
-        self, node: str | Node, value: str, parents: Mapping[str, str] | None = None
+        self, node: str | NetNode, value: str, parents: Mapping[str, str] | None = None
     ) -> np.float64:
         """Return P(node = value | its parents' values), by names."""
         child = self.place(node)
@@ -171,7 +171,9 @@ class ParametrizedBayesNet:
         answer: np.float64 = self.conditional(child)[(*index, self._value(child, value))]
         return answer
 
-    def joint(self, nodes: Sequence[str | Node], given: Mapping[str, str] | None = None) -> Floats:
+    def joint(
+        self, nodes: Sequence[str | NetNode], given: Mapping[str, str] | None = None
+    ) -> Floats:
         """Return the exact joint distribution of some nodes, one axis each (say, a family).
 
         With `given`, it is that among tuples in which other nodes have these values.
@@ -179,7 +181,7 @@ class ParametrizedBayesNet:
         Examples
         --------
         >>> from mlnlearn.logic.atoms import Predicate
-        >>> rain, wet = (Node(Predicate(name), (), ("F", "T")) for name in ("rain", "wet"))
+        >>> rain, wet = (NetNode(Predicate(name), (), ("F", "T")) for name in ("rain", "wet"))
         >>> root = ConditionalTable((), np.zeros((1, 0), int), np.array([[3.0, 1.0]]), 1e-9)
         >>> rows = np.array([[0], [1]]), np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> net = ParametrizedBayesNet((rain, wet), (root, ConditionalTable((0,), *rows, 1e-9)))
@@ -220,7 +222,7 @@ class ParametrizedBayesNet:
         Examples
         --------
         >>> from mlnlearn.logic.atoms import Predicate
-        >>> node = Node(Predicate("rain", ()), (), ("F", "T"))
+        >>> node = NetNode(Predicate("rain", ()), (), ("F", "T"))
         >>> table = ConditionalTable((), np.zeros((1, 0), int), np.array([[0.0, 7.0]]), 1e-9)
         >>> ParametrizedBayesNet((node,), (table,)).sample(np.random.default_rng(0), 3).tolist()
         [[1, 1, 1]]
@@ -293,10 +295,10 @@ class ParametrizedBayesNet:
     @classmethod
     def from_file(cls, file: NetFile) -> ParametrizedBayesNet:
         """Undo `as_dict`."""
-        nodes: list[Node] = []
+        nodes: list[NetNode] = []
         for number, entry in enumerate(file.nodes):
             with within(f"nodes[{number}]"):
-                nodes.append(Node.from_file(entry))
+                nodes.append(NetNode.from_file(entry))
                 if str(nodes[-1]) in map(str, nodes[:-1]):
                     raise InputError(f"there are two nodes {nodes[-1]}")
         _check_links(nodes)
@@ -326,7 +328,7 @@ class ParametrizedBayesNet:
         return "\n".join(lines)
 
 
-def _check_links(nodes: Sequence[Node]) -> None:
+def _check_links(nodes: Sequence[NetNode]) -> None:
     """Refuse attributes of relationships without a link, and variables of two types."""
     links = {node.predicate: node.variables for node in nodes if node.is_link}
     types: dict[object, str] = {}
@@ -339,7 +341,7 @@ def _check_links(nodes: Sequence[Node]) -> None:
                     raise InputError(f"{variable} is a {types[variable]} before, not a {kind}")
 
 
-def _table(file: ProbabilityTableFile, child: int, nodes: Sequence[Node]) -> ConditionalTable:
+def _table(file: ProbabilityTableFile, child: int, nodes: Sequence[NetNode]) -> ConditionalTable:
     parents = tuple(file.parents)
     if any(parent >= len(nodes) for parent in parents) or len(set(parents)) < len(parents):
         raise InputError(f"parents: {list(parents)} are not places of different nodes")
@@ -376,6 +378,6 @@ class NetFile(Struct, forbid_unknown_fields=True):
     """A net in a file."""
 
     format: Literal["mlnlearn bayes net 1"]
-    nodes: list[NodeFile]
+    nodes: list[NetNodeFile]
     tables: list[ProbabilityTableFile]
     checksum: str = ""

@@ -18,7 +18,7 @@ FALSE_TRUE = ("F", "T")
 
 
 @dataclass(frozen=True)
-class Node:
+class NetNode:
     """An attribute or a link, as a random variable.
 
     Attributes
@@ -38,7 +38,7 @@ class Node:
 
     Examples
     --------
-    >>> age = Node(Predicate("Age", ("user", "band")), (Variable("u"),), ("young", "old"))
+    >>> age = NetNode(Predicate("Age", ("user", "band")), (Variable("u"),), ("young", "old"))
     >>> print(age, age.literal(1))
     Age(u) Age(u,"old")
     """
@@ -93,7 +93,7 @@ class Node:
         }
 
     @classmethod
-    def from_file(cls, file: NodeFile) -> Node:
+    def from_file(cls, file: NetNodeFile) -> NetNode:
         """Undo `as_dict`."""
         name, *types = file.predicate
         link = file.relationship
@@ -123,7 +123,7 @@ class Node:
             raise InputError(f"{self.relationship} has other variables than {self}")
 
 
-class NodeFile(Struct, forbid_unknown_fields=True):
+class NetNodeFile(Struct, forbid_unknown_fields=True):
     """A node in a file."""
 
     predicate: Annotated[list[Name], Meta(min_length=1, max_length=64)]

@@ -145,7 +145,7 @@ def run(
     >>> bool(abs(found.marginals[0] - 0.25) < 4 * found.standard_error[0])
     True
     """
-    runs = [_Run(chain, len(uncertain)) for chain in chains]
+    runs = [_ChainRun(chain, len(uncertain)) for chain in chains]
     started = time.perf_counter()
     with ThreadPoolExecutor(max(1, workers)) as pool:
 
@@ -166,7 +166,7 @@ def run(
     return _result(runs, uncertain, stopped, time.perf_counter() - started)
 
 
-class _Run:
+class _ChainRun:
     """One chain with its sums and batch means."""
 
     def __init__(self, chain: Chain, estimates: int) -> None:
@@ -214,7 +214,7 @@ def _burn_in(advance: _Advance, steps: int, clock: Clock) -> None:
 
 def _sample(
     advance: _Advance,
-    runs: list[_Run],
+    runs: list[_ChainRun],
     uncertain: NDArray[np.bool_],
     budget: Budget,
     progress: Progress | None,
@@ -237,7 +237,7 @@ def _sample(
     return "samples"
 
 
-def _errors(runs: list[_Run], uncertain: NDArray[np.bool_]) -> Floats:
+def _errors(runs: list[_ChainRun], uncertain: NDArray[np.bool_]) -> Floats:
     """Return the standard errors, with an allowance for rare events that no chain has met.
 
     Until a chain meets them, conditional probabilities show no spread.
@@ -248,7 +248,7 @@ def _errors(runs: list[_Run], uncertain: NDArray[np.bool_]) -> Floats:
 
 
 def _result(
-    runs: list[_Run], uncertain: NDArray[np.bool_], stopped: Stop, seconds: float
+    runs: list[_ChainRun], uncertain: NDArray[np.bool_], stopped: Stop, seconds: float
 ) -> Estimates:
     """Put the chains together."""
     samples = runs[0].samples * len(runs)

@@ -40,8 +40,8 @@ def family_svg(family: FamilyRules) -> Markup:
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.bayesnet_nodes import Node
-    >>> wet, rain = (Node(Predicate(name), (), ("F", "T")) for name in ("wet", "rain"))
+    >>> from mlnlearn.model.bayesnet_nodes import NetNode
+    >>> wet, rain = (NetNode(Predicate(name), (), ("F", "T")) for name in ("wet", "rain"))
     >>> leaves, counts = (((0, 0),), ((0, 1),)), np.array([[8.0, 1.0], [0.0, 5.0]])
     >>> text = family_svg(FamilyRules(wet, (rain,), (), leaves, counts, 1.0))
     >>> "rain()" in text, text.count("<title>")

@@ -111,7 +111,7 @@ def parse_mln(
     motherOf(x) = v1 => likes(x,v1).
     """
     check_dialect(dialect)
-    reader = _Reader(SymbolTable(schema), dialect)
+    reader = _StatementReader(SymbolTable(schema), dialect)
     reader.read(Source.of(text, file))
     reader.check_constants()
     if reader.problems and not reader.table.predicates:
@@ -173,7 +173,7 @@ def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
     return rule
 
 
-class _Reader:
+class _StatementReader:
     """Reads statement by statement, noting problems and going on at the next line."""
 
     def __init__(self, table: SymbolTable, dialect: str | None = None) -> None:

@@ -110,7 +110,7 @@ def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
             "weights are numbers here: write the number for your data",
         )
     try:
-        value = _Evaluation(pieces).all()
+        value = _Arithmetic(pieces).all()
     except (ValueError, ZeroDivisionError, OverflowError):
         cursor.fail(
             f"the weight {text} has no value",
@@ -145,7 +145,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 }
 
 
-class _Evaluation:
+class _Arithmetic:
     """The value of an arithmetic expression; `ValueError` where it is none."""
 
     def __init__(self, pieces: list[str]) -> None:

@@ -10,7 +10,7 @@ from join_worlds import brute_counts, chain_tables, flag_tables, self_tables, va
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.evaluate.conditional import conditional_probabilities
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 
 
@@ -72,7 +72,7 @@ class Reference:
 
     def __init__(self, model, train, test, mapping, *, links, trees):
         self.model, self.net, self.links, self.trees = model, model.net, links, trees
-        self.train, self.layout = train, Layout.of([train], mapping)
+        self.train, self.layout = train, NetLayout.of([train], mapping)
         self.sizes = {v: test.size(kind) for v, kind in self.layout.types.items()}
         self.values, self.unseen = {}, 0
         for node in self.layout.nodes:

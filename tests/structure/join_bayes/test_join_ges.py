@@ -8,7 +8,7 @@ import pytest
 
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts
 from mlnlearn.structure.join_bayes.ges import greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import (
@@ -54,7 +54,9 @@ def sampled_table(seed, size=6, rows=400, values=(2, 4)):
 
 
 def scorer(columns, sizes, sample_size=10.0):
-    nodes = [Node(Predicate(f"n{k}"), (), tuple(map(str, range(s)))) for k, s in enumerate(sizes)]
+    nodes = [
+        NetNode(Predicate(f"n{k}"), (), tuple(map(str, range(s)))) for k, s in enumerate(sizes)
+    ]
 
     def score(child, parents):
         family = [child, *parents]

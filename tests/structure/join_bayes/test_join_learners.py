@@ -18,7 +18,7 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.structure.join_bayes.features import averages
 from mlnlearn.structure.join_bayes.folds import entity_folds
 from mlnlearn.structure.join_bayes.lattice import LearnAndJoin
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.score import bdeu
@@ -133,8 +133,8 @@ def test_a_model_is_the_same_after_saving(tmp_path):
 def test_layouts_are_read_off_the_nodes():
     for tables in (chain_tables, self_tables):
         database, mapping = tables(0)
-        layout = Layout.of([database], mapping)
-        assert Layout.from_nodes(layout.nodes) == layout
+        layout = NetLayout.of([database], mapping)
+        assert NetLayout.from_nodes(layout.nodes) == layout
 
 
 def test_folds_deal_out_all_entities_and_keep_links_within():
@@ -153,7 +153,7 @@ def test_folds_deal_out_all_entities_and_keep_links_within():
 
 def test_flags_and_foreign_keys_become_nodes_and_literals():
     database, mapping = flag_tables(0, size=12)
-    layout = Layout.of([database], mapping)
+    layout = NetLayout.of([database], mapping)
     assert {str(r.link) for r in layout.relationships} == {
         "home(person,town)",
         "visits(person,town)",

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts
 from mlnlearn.structure.join_bayes.trees import grow_tree
 
 
 def family(columns, sizes, counts=None):
     nodes = tuple(
-        Node(Predicate(f"n{k}"), (), tuple(map(str, range(s)))) for k, s in enumerate(sizes)
+        NetNode(Predicate(f"n{k}"), (), tuple(map(str, range(s)))) for k, s in enumerate(sizes)
     )
     rows, weights = np.unique(np.asarray(columns), axis=1, return_counts=True)
     if counts is not None:

@@ -7,7 +7,13 @@ from mlnlearn.logic.canonical import canonical, canonical_key, clause_of
 from mlnlearn.logic.clauses import clause
 from mlnlearn.structure.predicate_graph.draw import to_dot, to_svg
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
-from mlnlearn.structure.predicate_graph.links import Edge, Link, Node, formula_of, links
+from mlnlearn.structure.predicate_graph.links import (
+    Edge,
+    PredicateLink,
+    SignedPredicate,
+    formula_of,
+    links,
+)
 from mlnlearn.structure.predicate_graph.paths import Drafting
 
 ADVISED = Predicate("AdvisedBy", ("person", "person"))
@@ -29,7 +35,7 @@ def test_example_4():
         "<0 0>", "<0 1>", "<1 0>", "<1 1>",
         "<0 0|1 0>", "<0 0|1 1>", "<0 1|1 0>", "<0 1|1 1>",
     ]  # fmt: skip
-    edge = Edge(Node(PROFESSOR), Node(ADVISED), Link(((0, 1),)))
+    edge = Edge(SignedPredicate(PROFESSOR), SignedPredicate(ADVISED), PredicateLink(((0, 1),)))
     expected = clause(PROFESSOR("a"), ADVISED("b", "a"))
     assert formula_of(edge) == canonical(expected)
 
@@ -101,9 +107,9 @@ def variabilise(path, closing=()):
 
 
 def test_example_6():
-    advised, student = Node(ADVISED, positive=False), Node(STUDENT)
-    self_link = Edge(advised, advised, Link(((0, 1),)))
-    other = Edge(advised, student, Link(((0, 0),)))
+    advised, student = SignedPredicate(ADVISED, positive=False), SignedPredicate(STUDENT)
+    self_link = Edge(advised, advised, PredicateLink(((0, 1),)))
+    other = Edge(advised, student, PredicateLink(((0, 0),)))
     expected = clause(
         ~Literal(ADVISED("a", "b")), ~Literal(ADVISED("c", "a")), Literal(STUDENT("a"))
     )
@@ -113,21 +119,21 @@ def test_example_6():
 
 
 def test_a_closing_step_ties_two_literals():
-    movie, worked = Node(MOVIE, positive=False), Node(WORKED)
+    movie, worked = SignedPredicate(MOVIE, positive=False), SignedPredicate(WORKED)
     path = [
-        Edge(movie, movie, Link(((0, 0),))),
-        Edge(movie, worked, Link(((1, 0),))),
+        Edge(movie, movie, PredicateLink(((0, 0),))),
+        Edge(movie, worked, PredicateLink(((1, 0),))),
     ]
     opened = clause(~Literal(MOVIE("m", "a")), ~Literal(MOVIE("m", "b")), WORKED("a", "c"))
     closed = clause(~Literal(MOVIE("m", "a")), ~Literal(MOVIE("m", "b")), WORKED("a", "b"))
     assert variabilise(path) == canonical(opened)
-    closing = Edge(movie, worked, Link(((1, 1),)))
+    closing = Edge(movie, worked, PredicateLink(((1, 1),)))
     assert variabilise(path, [closing]) == canonical(closed)
     # nothing is left to tie
     assert variabilise(path, [closing, closing]) is None
 
 
 def test_a_place_linked_to_two_places_makes_them_equal():
-    advised = Node(ADVISED)
-    found = variabilise([Edge(advised, advised, Link(((0, 0), (1, 0))))])
+    advised = SignedPredicate(ADVISED)
+    found = variabilise([Edge(advised, advised, PredicateLink(((0, 0), (1, 0))))])
     assert found == canonical(clause(ADVISED("a", "a"), ADVISED("a", "b")))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlnlearn.counting.examples import Examples
+from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import (
     FLAGS,
     Link,
@@ -70,7 +70,7 @@ def learned(view, examples, **settings):
 def test_a_planted_latest_value_is_found_and_later_rows_are_not_seen():
     view, base, latest, _, rng = shop(1)
     label = 3 * (latest > 12) + 0.3 * rng.standard_normal(base.rows)
-    fitted = learned(view, Examples(base, label, (), np.ones(base.rows), Place("task", "y")))
+    fitted = learned(view, RowExamples(base, label, (), np.ones(base.rows), Place("task", "y")))
     said = [str(feature) for feature in features_of(fitted.model.trees[:3])]
     assert "latest spent of buys by customer of its who" in said
     error = label - fitted.model.scores(view, base)[:, 0]
@@ -89,7 +89,7 @@ def test_a_planted_constant_is_found_among_many():
     view, base, _, tea, rng = shop(2, 1000)
     label = (rng.random(base.rows) < np.where(tea, 0.8, 0.2)).astype(float)
     weight = np.ones(base.rows)
-    fitted = learned(view, Examples(base, label, FLAGS, weight, Place("task", "y")))
+    fitted = learned(view, RowExamples(base, label, FLAGS, weight, Place("task", "y")))
     said = [str(feature) for feature in features_of(fitted.model.trees)]
     assert "any buys by customer with good = G7 of its who" in said
     curve = fitted.notes.curve
@@ -167,7 +167,7 @@ def test_few_examples_and_labels_that_are_all_alike(number, label):
         "number": np.full(number, 7.0),
     }[label]
     classes = () if label == "number" else FLAGS
-    examples = Examples(base, labels, classes, np.ones(number), Place("task", "y"))
+    examples = RowExamples(base, labels, classes, np.ones(number), Place("task", "y"))
     model = learned(view, examples).model
     if label == "number":
         assert model.scores(view, base) == pytest.approx(7.0)
@@ -181,9 +181,9 @@ def test_no_feature_at_all_leaves_the_base_rate():
     base = RowSet("coin", 40, {}, None, np.zeros(40, np.int32))
     view = Relational({"coin": base}, {}, {})
     labels = (np.arange(40) < 10).astype(float)
-    model = learned(view, Examples(base, labels, FLAGS, np.ones(40), Place("coin", "y"))).model
+    model = learned(view, RowExamples(base, labels, FLAGS, np.ones(40), Place("coin", "y"))).model
     assert model.probabilities(view, base)[:, 1] == pytest.approx(0.25, abs=0.01)
     assert model.features() == []
-    nothing = Examples(base, np.full(40, np.nan), FLAGS, np.ones(40), Place("coin", "y"))
+    nothing = RowExamples(base, np.full(40, np.nan), FLAGS, np.ones(40), Place("coin", "y"))
     with pytest.raises(InputError, match="no example has a label"):
         learned(view, nothing)

@@ -85,7 +85,7 @@ def build_database(
         if table.name in limits:
             note = f"{table.rows:,} of {before[table.name]:,} rows are used"
             final = final.with_note(table.name, note)
-    builder = _Builder({table.name: table for table in keyed}, final)
+    builder = _DatabaseBuilder({table.name: table for table in keyed}, final)
     return Loaded(builder.database(name), builder.mapping)
 
 
@@ -101,7 +101,7 @@ def says_yes(cell: str, true: str = "") -> bool:
 
 
 @dataclass
-class _Builder:
+class _DatabaseBuilder:
     """The state of one build: tables with their numbers cut, types filled, facts gathered."""
 
     tables: dict[str, Table]

@@ -24,14 +24,14 @@ Types = Mapping[Variable, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class JoinCondition:
     """Atoms to join with and atoms to refuse; both over relations derived from the evidence."""
 
     joined: tuple[Atom, ...] = ()
     refused: tuple[Atom, ...] = ()
 
-    def __add__(self, other: Condition) -> Condition:
-        return Condition(self.joined + other.joined, self.refused + other.refused)
+    def __add__(self, other: JoinCondition) -> JoinCondition:
+        return JoinCondition(self.joined + other.joined, self.refused + other.refused)
 
 
 class Evidence:
@@ -81,16 +81,16 @@ class Evidence:
 
     # Conditions on literals ----------------------------------------------------------------------
 
-    def undecided(self, literal: Literal) -> Condition | None:
+    def undecided(self, literal: Literal) -> JoinCondition | None:
         """Return the condition that a literal is undecided; None where it never is."""
         known = self._known(literal)
         if known is None or not len(known.unknown):
             return None
         if known.sparse:
-            return Condition((self._listed("unknown", known, literal),))
+            return JoinCondition((self._listed("unknown", known, literal),))
         return self._keep_from(known, literal, "true", "false")
 
-    def unsatisfied(self, literal: Literal) -> Condition:
+    def unsatisfied(self, literal: Literal) -> JoinCondition:
         """Return the condition that the evidence does not make a literal true."""
         known = self._known(literal)
         if known is None:
@@ -98,35 +98,37 @@ class Evidence:
         if literal.positive:
             return self._keep_from(known, literal, "true")
         if known.sparse:
-            return Condition((self._listed("possible", known, literal),))
+            return JoinCondition((self._listed("possible", known, literal),))
         return self._keep_from(known, literal, "false")
 
-    def violated(self, literal: Literal) -> Condition | None:
+    def violated(self, literal: Literal) -> JoinCondition | None:
         """Return the condition that evidence makes a literal false; None where it never does."""
         known = self._known(literal)
         if known is None:
             return self._plain(literal, not literal.positive)
         if not literal.positive:
-            return Condition((self._listed("true", known, literal),)) if len(known.true) else None
+            return (
+                JoinCondition((self._listed("true", known, literal),)) if len(known.true) else None
+            )
         if known.sparse:
-            return Condition((), (self._listed("possible", known, literal),))
+            return JoinCondition((), (self._listed("possible", known, literal),))
         if len(known.true) + len(known.unknown) == known.size:
             return None
-        return Condition((self._listed("false", known, literal),))
+        return JoinCondition((self._listed("false", known, literal),))
 
     def _known(self, literal: Literal) -> Knowledge | None:
         assert isinstance(literal.atom, Atom)
         return self.world.known.get(literal.atom.predicate.name)
 
     @staticmethod
-    def _plain(literal: Literal, wanted: bool) -> Condition:
+    def _plain(literal: Literal, wanted: bool) -> JoinCondition:
         """Return the condition for a truth value of an atom that the data decide."""
         assert isinstance(literal.atom, Atom)
-        return Condition((literal.atom,)) if wanted else Condition((), (literal.atom,))
+        return JoinCondition((literal.atom,)) if wanted else JoinCondition((), (literal.atom,))
 
-    def _keep_from(self, known: Knowledge, literal: Literal, *kinds: str) -> Condition:
+    def _keep_from(self, known: Knowledge, literal: Literal, *kinds: str) -> JoinCondition:
         atoms = [self._listed(kind, known, literal) for kind in kinds]
-        return Condition((), tuple(a for a in atoms if len(self.stack.relation(a.predicate))))
+        return JoinCondition((), tuple(a for a in atoms if len(self.stack.relation(a.predicate))))
 
     def _listed(self, kind: str, known: Knowledge, literal: Literal) -> Atom:
         """Return the literal's atom over the relation of its true, unknown, … atoms."""
@@ -139,7 +141,7 @@ class Evidence:
 
     # Groundings ---------------------------------------------------------------------------------
 
-    def groundings(self, condition: Condition, types: Types) -> Iterator[Assignments]:
+    def groundings(self, condition: JoinCondition, types: Types) -> Iterator[Assignments]:
         """Yield, in chunks, the values of variables (of `types` too) that meet a condition."""
         return enumerate_groundings(self.stack, condition.joined, condition.refused, types)
 

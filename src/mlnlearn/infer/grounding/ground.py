@@ -9,13 +9,13 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
 from mlnlearn.infer.grounding.assemble import HARD, Assembler
 from mlnlearn.infer.grounding.evidence import Evidence
-from mlnlearn.infer.grounding.instances import ClauseGrounder, Part
+from mlnlearn.infer.grounding.instances import ClauseGrounder, RuleInstances
 from mlnlearn.infer.grounding.quantified import (
     ExistentialTable,
     TangledError,
     without_quantifiers,
 )
-from mlnlearn.infer.grounding.terms import Term, hard_terms, soft_terms
+from mlnlearn.infer.grounding.terms import ClauseTerm, hard_terms, soft_terms
 from mlnlearn.infer.grounding.worlds import open_predicates, world_of
 from mlnlearn.infer.network import Network
 from mlnlearn.logic.atoms import Constant
@@ -111,10 +111,12 @@ def check_rules(mln: MLN, database: Database) -> None:
         raise InputErrors(problems)
 
 
-def _expanded(mln: MLN, domains: Mapping[str, Sequence[str]]) -> tuple[list[Rule], list[Part]]:
+def _expanded(
+    mln: MLN, domains: Mapping[str, Sequence[str]]
+) -> tuple[list[Rule], list[RuleInstances]]:
     """Spell out shorthands: all soft rules, and the formulas that stand for ranges of them."""
     rules: list[Rule] = []
-    parts: list[Part] = []
+    parts: list[RuleInstances] = []
     for rule in mln.rules:
         for signed in expand_rule(replace(rule, per_constant=()), domains):
             formula = renamed_apart(signed.formula)
@@ -126,16 +128,18 @@ def _expanded(mln: MLN, domains: Mapping[str, Sequence[str]]) -> tuple[list[Rule
                     hint="let every variable stand in an atom",
                 )
             if rule.hard:
-                parts.append(Part(rule, formula, free, types, (), HARD))
+                parts.append(RuleInstances(rule, formula, free, types, (), HARD))
             else:
                 own = expand_rule(replace(signed, per_constant=rule.per_constant), domains)
-                parts.append(Part(rule, formula, free, types, rule.per_constant, len(rules)))
+                parts.append(
+                    RuleInstances(rule, formula, free, types, rule.per_constant, len(rules))
+                )
                 rules += own
     return rules, parts
 
 
 def _ground_part(
-    grounder: ClauseGrounder, part: Part, domains: Mapping[str, Sequence[str]]
+    grounder: ClauseGrounder, part: RuleInstances, domains: Mapping[str, Sequence[str]]
 ) -> None:
     if not grounder.groundings(part):
         return
@@ -159,8 +163,8 @@ def _ground_part(
 
 
 def _terms(
-    evidence: Evidence, part: Part, domains: Mapping[str, Sequence[str]]
-) -> tuple[int, tuple[Term, ...], dict[str, ExistentialTable]]:
+    evidence: Evidence, part: RuleInstances, domains: Mapping[str, Sequence[str]]
+) -> tuple[int, tuple[ClauseTerm, ...], dict[str, ExistentialTable]]:
     """Return what a formula adds up from, and the tables of its existentials."""
     skeleton, found = without_quantifiers(part.formula, domains)
     try:

@@ -20,9 +20,9 @@ from mlnlearn.counting.prepare import member_atom
 from mlnlearn.counting.query import CountTable
 from mlnlearn.errors import InputError
 from mlnlearn.infer.grounding.assemble import HARD, Assembler
-from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
+from mlnlearn.infer.grounding.evidence import Evidence, JoinCondition, Types
 from mlnlearn.infer.grounding.quantified import ExistentialTable
-from mlnlearn.infer.grounding.terms import Term
+from mlnlearn.infer.grounding.terms import ClauseTerm
 from mlnlearn.infer.network import Codes, Floats, Ints
 from mlnlearn.logic.atoms import Atom, Constant, Literal, Variable
 from mlnlearn.logic.formulas import And, Formula, Not, Rule
@@ -33,7 +33,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RuleInstances:
     """A formula to ground: one rule for each combination of constants of some variables.
 
     Attributes
@@ -64,7 +64,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ClauseJob:
     """A clause of a formula, to be grounded.
 
     Attributes
@@ -77,7 +77,7 @@ class _Job:
         How often a grounding of these variables counts.
     """
 
-    part: Part
+    part: RuleInstances
     literals: tuple[Literal, ...]
     existentials: tuple[ExistentialTable, ...]
     types: Types
@@ -92,21 +92,23 @@ class ClauseGrounder:
         self.assembler = assembler
         self._engine = MemoryEngine(evidence.stack)
 
-    def groundings(self, part: Part) -> int:
+    def groundings(self, part: RuleInstances) -> int:
         """Return the number of groundings of a formula."""
         return self._size(part.types, part.free)
 
     def _size(self, types: Types, variables: Iterable[Variable]) -> int:
         return math.prod(self.evidence.stack.size(types[variable]) for variable in variables)
 
-    def add_constant(self, part: Part, constant: int) -> None:
+    def add_constant(self, part: RuleInstances, constant: int) -> None:
         """Add a number for each grounding of a formula."""
         if not part.hard:
             rules = self._size(part.types, part.per_constant)
             each = constant * (self.groundings(part) // rules)
             self.assembler.constants[part.first : part.first + rules] += each
 
-    def add(self, part: Part, term: Term, tables: Mapping[str, ExistentialTable]) -> None:
+    def add(
+        self, part: RuleInstances, term: ClauseTerm, tables: Mapping[str, ExistentialTable]
+    ) -> None:
         """Add all instances of a term of a formula."""
         literals = [self.evidence.resolved(literal, part.types) for literal in term.literals]
         existentials = tuple(tables[name] for name in term.existentials)
@@ -118,15 +120,15 @@ class ClauseGrounder:
         )
         # what is not true is taken off again as it is found
         self.add_constant(part, term.coefficient)
-        job = _Job(part, tuple(literals), existentials, types, multiple)
+        job = _ClauseJob(part, tuple(literals), existentials, types, multiple)
         if not literals and not existentials:
-            self._count_false(job, Condition())
+            self._count_false(job, JoinCondition())
         elif existentials or len(literals) > _WIDE:
             self._in_one_pass(job)
         else:
             self._in_passes(job)
 
-    def finish(self, part: Part) -> None:
+    def finish(self, part: RuleInstances) -> None:
         """Merge the clauses of a formula, and see that hard ones leave every variable a value."""
         self.assembler.finish_rule()
         if part.hard:
@@ -136,17 +138,17 @@ class ClauseGrounder:
 
     # Passes -------------------------------------------------------------------------------------
 
-    def _in_passes(self, job: _Job) -> None:
+    def _in_passes(self, job: _ClauseJob) -> None:
         """Enumerate undecided groundings, by their first undecided literal; count false ones."""
         undecided = {literal: self.evidence.undecided(literal) for literal in job.literals}
 
         def rank(literal: Literal) -> int:
             # predicates without any evidence need one pass only, if they come first
             condition = undecided[literal]
-            return 2 if condition is None else int(condition != Condition())
+            return 2 if condition is None else int(condition != JoinCondition())
 
         order = sorted(job.literals, key=rank)
-        before = Condition()
+        before = JoinCondition()
         for place, literal in enumerate(order):
             condition = undecided[literal]
             if condition is not None:
@@ -161,7 +163,7 @@ class ClauseGrounder:
         self._count_false(job, before)
 
     def _rows(
-        self, job: _Job, condition: Condition, live: Sequence[Literal]
+        self, job: _ClauseJob, condition: JoinCondition, live: Sequence[Literal]
     ) -> Iterator[tuple[Assignments, Floats]]:
         """Yield the groundings that meet a condition, equal ones up to decided literals counted."""
         seen = {term for literal in live for term in literal.atom.terms}
@@ -177,7 +179,9 @@ class ClauseGrounder:
             piece = slice(first, first + _CHUNK)
             yield rows.rows(piece), counts[piece]
 
-    def _counted(self, job: _Job, condition: Condition, by: Sequence[Variable]) -> CountTable:
+    def _counted(
+        self, job: _ClauseJob, condition: JoinCondition, by: Sequence[Variable]
+    ) -> CountTable:
         """Count the groundings that meet a condition by some variables."""
         covered = {t for atom in condition.joined + condition.refused for t in atom.terms}
         stack = self.evidence.stack
@@ -185,7 +189,7 @@ class ClauseGrounder:
         refused = [Not(atom) for atom in condition.refused]
         return count_by(self._engine, And((*condition.joined, *rest, *refused)), by)
 
-    def _count_false(self, job: _Job, condition: Condition) -> None:
+    def _count_false(self, job: _ClauseJob, condition: JoinCondition) -> None:
         """Take off the groundings that evidence makes false."""
         if job.part.hard:
             for rows in self.evidence.groundings(condition, job.types):
@@ -195,10 +199,10 @@ class ClauseGrounder:
         owners = self._owners(job, table.columns, len(table))
         np.subtract.at(self.assembler.constants, owners, float(job.multiple) * table.counts)
 
-    def _in_one_pass(self, job: _Job) -> None:
+    def _in_one_pass(self, job: _ClauseJob) -> None:
         """Enumerate all groundings that no literal makes true, then look at the existentials."""
         conditions = (self.evidence.unsatisfied(literal) for literal in job.literals)
-        for rows in self.evidence.groundings(sum(conditions, Condition()), job.types):
+        for rows in self.evidence.groundings(sum(conditions, JoinCondition()), job.types):
             found = []
             left = np.arange(len(rows))
             for table in job.existentials:
@@ -217,7 +221,7 @@ class ClauseGrounder:
 
     def _add_rows(
         self,
-        job: _Job,
+        job: _ClauseJob,
         rows: Assignments,
         counts: Floats,
         literals: Sequence[Literal],
@@ -250,7 +254,7 @@ class ClauseGrounder:
         flat = np.concatenate([np.empty(0, np.int64), *codes])
         self.assembler.add(owners, members, flat, counts)
 
-    def _owners(self, job: _Job, columns: Sequence[Codes], length: int) -> Ints:
+    def _owners(self, job: _ClauseJob, columns: Sequence[Codes], length: int) -> Ints:
         """Return the rule that each row belongs to."""
         numbers = np.zeros(length, np.int64)
         for variable, column in zip(job.part.per_constant, columns, strict=True):
@@ -259,7 +263,7 @@ class ClauseGrounder:
 
     # Messages -----------------------------------------------------------------------------------
 
-    def _named(self, job: _Job, rows: Assignments) -> str:
+    def _named(self, job: _ClauseJob, rows: Assignments) -> str:
         """Describe the grounding of the first row."""
         names = []
         for variable, kind in job.types.items():
@@ -267,7 +271,7 @@ class ClauseGrounder:
             names.append(f"{variable.name.partition('#')[0]} = {constant}")
         return ", ".join(names) or "its only grounding"
 
-    def _contradiction(self, part: Part, where: str) -> InputError:
+    def _contradiction(self, part: RuleInstances, where: str) -> InputError:
         return InputError(
             f"the evidence contradicts the hard rule {part.rule} at {where}",
             hint="correct the evidence, or give the rule a weight instead of the full stop",

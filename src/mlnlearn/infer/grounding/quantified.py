@@ -15,7 +15,7 @@ import numpy as np
 from mlnlearn.counting.arrays import matching_rows
 from mlnlearn.counting.groundings import Assignments
 from mlnlearn.errors import InputError
-from mlnlearn.infer.grounding.evidence import Condition, Evidence, Types
+from mlnlearn.infer.grounding.evidence import Evidence, JoinCondition, Types
 from mlnlearn.infer.network import Codes, Flags, Ints
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 from mlnlearn.logic.cubes import Cube
@@ -155,7 +155,7 @@ def _open_literals(
 ) -> Iterator[tuple[Assignments, Ints]]:
     """Yield groundings of a conjunction that may be true, with the literal that decides, or -1."""
     literals = [evidence.resolved(literal, types) for literal in cube]
-    condition = sum((evidence.unsatisfied(~lit) for lit in literals), Condition())
+    condition = sum((evidence.unsatisfied(~lit) for lit in literals), JoinCondition())
     for rows in evidence.groundings(condition, types):
         codes = np.full((len(rows), len(literals) + 1), -1, np.int64)
         for number, literal in enumerate(literals):

@@ -14,7 +14,7 @@ from mlnlearn.logic.normalize import clauses_of
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ClauseTerm:
     """A multiple of a clause whose disjuncts are literals and existentials.
 
     Existentials go by the names of their placeholders.
@@ -25,7 +25,7 @@ class Term:
     existentials: tuple[str, ...] = ()
 
 
-def soft_terms(skeleton: Formula) -> tuple[int, tuple[Term, ...]]:
+def soft_terms(skeleton: Formula) -> tuple[int, tuple[ClauseTerm, ...]]:
     """Write the truth of a formula as a constant plus terms.
 
     A denied existential E is exchanged for an asserted one: the truth of ``c v !E`` is that of
@@ -46,21 +46,23 @@ def soft_terms(skeleton: Formula) -> tuple[int, tuple[Term, ...]]:
     (1, [(1, ['p(x)'], ()), (-1, ['p(x)'], ('$1',))])
     """
     constant, clauses = signed_clauses(skeleton)
-    terms: list[Term] = []
+    terms: list[ClauseTerm] = []
     for coefficient, clause in clauses:
         literals, asserted, denied = _sorted_out(clause)
-        waiting = [Term(coefficient, literals, asserted)]
+        waiting = [ClauseTerm(coefficient, literals, asserted)]
         for name in denied:
             constant += sum(term.coefficient for term in waiting)
             waiting += [
-                Term(-term.coefficient, term.literals, (*term.existentials, name))
+                ClauseTerm(-term.coefficient, term.literals, (*term.existentials, name))
                 for term in waiting
             ]
         terms += waiting
     return constant, tuple(terms)
 
 
-def hard_terms(skeleton: Formula, existentials: Mapping[str, Existential]) -> tuple[Term, ...]:
+def hard_terms(
+    skeleton: Formula, existentials: Mapping[str, Existential]
+) -> tuple[ClauseTerm, ...]:
     """Return the clauses that a hard formula asks for.
 
     A denied existential says that each of its groundings is false: its variables become variables
@@ -71,7 +73,7 @@ def hard_terms(skeleton: Formula, existentials: Mapping[str, Existential]) -> tu
         literals, asserted, denied = _sorted_out(clause)
         for cubes in product(*(existentials[name].cubes for name in denied)):
             denials = tuple(~literal for cube in cubes for literal in cube)
-            terms.append(Term(1, tuple(dict.fromkeys(literals + denials)), asserted))
+            terms.append(ClauseTerm(1, tuple(dict.fromkeys(literals + denials)), asserted))
     return tuple(terms)
 
 

@@ -139,7 +139,7 @@ def values_below(node: Node, table: Bindings, most_rows: int | None) -> Floats:
 
     Raises `TooManyRowsError` where a join would make more rows than wanted.
     """
-    return _Evaluation(table, most_rows).subtree(node, ())
+    return _ChunkEvaluation(table, most_rows).subtree(node, ())
 
 
 def used(node: Node) -> frozenset[int]:
@@ -152,13 +152,13 @@ def used(node: Node) -> frozenset[int]:
 
 def _evaluation(
     world: Objects, examples: Codes, start: int, end: int, flip: Flip | None
-) -> _Evaluation:
+) -> _ChunkEvaluation:
     part = None if flip is None else flip.part(slice(start, end))
     table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)
-    return _Evaluation(table, _MOST_ROWS if end - start > 1 else None)
+    return _ChunkEvaluation(table, _MOST_ROWS if end - start > 1 else None)
 
 
-class _Evaluation:
+class _ChunkEvaluation:
     """One run over one chunk of examples."""
 
     def __init__(self, table: Bindings, limit: int | None) -> None:

@@ -65,7 +65,7 @@ class ClauseFile(Struct, forbid_unknown_fields=True):
     weight: float
 
 
-class StepFile(Struct, forbid_unknown_fields=True):
+class BoostedStepFile(Struct, forbid_unknown_fields=True):
     """A tree, or clauses."""
 
     tree: float | SplitFile | UnsetType = UNSET
@@ -77,8 +77,8 @@ class RulesFile(Struct, forbid_unknown_fields=True):
 
     target: Name
     bias: float
-    prior: StepFile
-    steps: list[StepFile]
+    prior: BoostedStepFile
+    steps: list[BoostedStepFile]
     shifts: list[float]
 
 
@@ -222,10 +222,10 @@ def step_to_plain(step: Step) -> dict[str, Any]:
 
 def step_from_plain(plain: object, schema: Schema) -> Step:
     """Undo `step_to_plain`."""
-    return _step(decode(plain, StepFile), schema, {})
+    return _step(decode(plain, BoostedStepFile), schema, {})
 
 
-def _step(file: StepFile, schema: Schema, types: _Types) -> Step:
+def _step(file: BoostedStepFile, schema: Schema, types: _Types) -> Step:
     if not isinstance(file.tree, UnsetType) and isinstance(file.clauses, UnsetType):
         with within("tree"):
             return Tree(_node(file.tree, schema, types))

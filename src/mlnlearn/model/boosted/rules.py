@@ -60,7 +60,7 @@ class Tree:
         return Tree(_scaled(self.root, factor))
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[TreeBranch, ...]:
         """The branches, first those where tests hold: the tree as an ordered list of rules."""
         return tuple(_paths(self.root, (), ()))
 
@@ -95,7 +95,7 @@ Step: TypeAlias = Tree | ClauseList
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class TreeBranch:
     """One branch of a tree: the tests that held, those that failed, and the value at the end.
 
     Attributes
@@ -191,7 +191,7 @@ def bodies(step: Step) -> Iterator[Body]:
         yield from (body + node.test for body, node in nodes(root) if isinstance(node, Split))
 
 
-def paths(step: Step) -> tuple[Path, ...]:
+def paths(step: Step) -> tuple[TreeBranch, ...]:
     """Return the rules of a step in the order they apply: its clauses, or the branches of a tree.
 
     Examples
@@ -201,7 +201,7 @@ def paths(step: Step) -> tuple[Path, ...]:
     """
     if isinstance(step, Tree):
         return step.paths
-    return tuple(Path(clause.body, (), clause.weight) for clause in step.clauses)
+    return tuple(TreeBranch(clause.body, (), clause.weight) for clause in step.clauses)
 
 
 def _nodes(node: Node, body: Body) -> Iterator[tuple[Body, Node]]:
@@ -217,9 +217,9 @@ def _scaled(node: Node, factor: float) -> Node:
     return Split(node.test, _scaled(node.yes, factor), _scaled(node.no, factor))
 
 
-def _paths(node: Node, body: Body, failed: tuple[tuple[int, Body], ...]) -> Iterator[Path]:
+def _paths(node: Node, body: Body, failed: tuple[tuple[int, Body], ...]) -> Iterator[TreeBranch]:
     if isinstance(node, Leaf):
-        yield Path(body, failed, node.value)
+        yield TreeBranch(body, failed, node.value)
         return
     yield from _paths(node.yes, body + node.test, failed)
     yield from _paths(node.no, body, (*failed, (len(body), node.test)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, Not
-from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, Path, TargetRules, Tree
+from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, TargetRules, Tree, TreeBranch
 
 
 class Naming:
@@ -65,7 +65,7 @@ class Naming:
                     weights[text] = weights.get(text, 0.0) + clause.weight
         return list(weights.items())
 
-    def path(self, path: Path, existential: bool) -> Formula:
+    def path(self, path: TreeBranch, existential: bool) -> Formula:
         """Return the formula that a branch of a tree stands for.
 
         A test fails for an example where no grounding of the branch so far passes it; hence the

@@ -47,7 +47,7 @@ def tree_influence(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Branch:
+class _LeafHeads:
     """A leaf, the heads that end there, and their groundings (given for all heads)."""
 
     body: Body
@@ -79,14 +79,14 @@ class _Routed:
         self.head, self.world, self.predicate, self.heads = head, world, predicate, heads
         self.size = max(heads.shape[1], 1)
         self.leaf = np.zeros(heads.shape[1], np.int64)
-        self.branches: list[_Branch] = []
+        self.branches: list[_LeafHeads] = []
         self.tests: list[_Test] = []
         stops = routes(tree.root, world, heads)
         for (body, node), stop in zip(nodes(tree.root), stops, strict=True):
             members = np.flatnonzero(stop.reached)
             if isinstance(node, Leaf):
                 self.leaf[members] = len(self.branches)
-                self.branches.append(_Branch(body, node.value, members, stop.counts))
+                self.branches.append(_LeafHeads(body, node.value, members, stop.counts))
             elif self._is_in(body + node.test):
                 self.tests.append(_Test(body, node, members, stop.counts))
 

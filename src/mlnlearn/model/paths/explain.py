@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlnlearn.counting.path_evidence import Evidence
+from mlnlearn.counting.path_evidence import RuleEvidence
 from mlnlearn.counting.walks import walks_of
 from mlnlearn.model.paths.model import PathModel
 from mlnlearn.model.paths.rules import PathRule
@@ -68,7 +68,7 @@ def explain_triple(
 
 
 def _reasons(
-    model: PathModel, link: int, scorer: Scorer, evidence: Evidence, x: int, y: int
+    model: PathModel, link: int, scorer: Scorer, evidence: RuleEvidence, x: int, y: int
 ) -> Iterator[Reason]:
     place = np.flatnonzero(evidence.candidates == y)
     if not len(place):

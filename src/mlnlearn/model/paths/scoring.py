@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mlnlearn.counting.evidence_kernels import SCALE
-from mlnlearn.counting.path_evidence import Collector, Evidence, Floats
+from mlnlearn.counting.path_evidence import Collector, Floats, RuleEvidence
 from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.data.graph import Codes, Graph, Longs
 from mlnlearn.model.triple_answers import NOTHING
@@ -114,7 +114,7 @@ class Scorer:
         base = _base(collector, own, rules.link, weights if how == "learned" else None)
         return cls(rules, weights, how, base, shares)
 
-    def scores(self, evidence: Evidence) -> Floats:
+    def scores(self, evidence: RuleEvidence) -> Floats:
         """Return the scores of all candidates."""
         base = self.base[evidence.candidates]
         if self.how == "maximum":
@@ -130,7 +130,7 @@ class Scorer:
         found[base <= NOTHING / 2] = NOTHING
         return found
 
-    def _by_maximum(self, evidence: Evidence) -> Floats:
+    def _by_maximum(self, evidence: RuleEvidence) -> Floats:
         """Order candidates by their surest rule, equals by the next one, and so on."""
         place, share = _places(evidence), self.shares[evidence.rules]
         order = np.lexsort((-share, place))
@@ -149,7 +149,7 @@ class Scorer:
         return found
 
 
-def _places(evidence: Evidence) -> Longs:
+def _places(evidence: RuleEvidence) -> Longs:
     """Return the place of each row's candidate among those of all queries."""
     queries = len(evidence.row_starts) - 1
     query = np.repeat(np.arange(queries), np.diff(evidence.row_starts))

@@ -9,11 +9,11 @@ import numpy as np
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature
-from mlnlearn.model.relational.trees import Node
+from mlnlearn.model.relational.trees import FeatureNode
 
 
 def feature_effects(
-    trees: Sequence[Node], columns: Mapping[AnyFeature, Values], row: int, outputs: int
+    trees: Sequence[FeatureNode], columns: Mapping[AnyFeature, Values], row: int, outputs: int
 ) -> tuple[Floats, dict[AnyFeature, Floats]]:
     """Return what trees add for one row without any test, and what each feature adds to that.
 

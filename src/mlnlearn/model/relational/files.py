@@ -22,12 +22,12 @@ from mlnlearn.model.relational.features import (
     Step,
 )
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList
-from mlnlearn.model.relational.trees import Node, Test
+from mlnlearn.model.relational.trees import FeatureNode, Test
 
 FORMAT = "mlnlearn boosted features 1"
 
 
-class StepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class LinkStepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A step: a link to follow, or rows that point here with what is said of them."""
 
     link: str
@@ -48,7 +48,7 @@ class HopFile(msgspec.Struct, forbid_unknown_fields=True):
 class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A path with its end, or a connection of two links."""
 
-    path: list[StepFile] | UnsetType = UNSET
+    path: list[LinkStepFile] | UnsetType = UNSET
     column: str | UnsetType = UNSET
     value: str | UnsetType = UNSET
     unit: Literal["moment", "age"] | UnsetType = UNSET
@@ -57,7 +57,7 @@ class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     by: list[HopFile] | UnsetType = UNSET
 
 
-class NodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class FeatureNodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A node; its feature by number."""
 
     values: list[float]
@@ -65,8 +65,8 @@ class NodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     above: float | UnsetType = UNSET
     names: list[str] | UnsetType = UNSET
     missing: bool | UnsetType = UNSET
-    yes: NodeFile | UnsetType = UNSET
-    no: NodeFile | UnsetType = UNSET
+    yes: FeatureNodeFile | UnsetType = UNSET
+    no: FeatureNodeFile | UnsetType = UNSET
 
 
 class ConditionFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -98,7 +98,7 @@ class ListFile(msgspec.Struct, forbid_unknown_fields=True):
     kept: float | None
 
 
-class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
+class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     """A model of boosted features."""
 
     format: Literal["mlnlearn boosted features 1"]
@@ -113,7 +113,7 @@ class ModelFile(msgspec.Struct, forbid_unknown_fields=True):
     mapping: MappingFile | None
     start: list[float]
     features: list[FeatureFile]
-    trees: list[NodeFile]
+    trees: list[FeatureNodeFile]
     listed: ListFile | None
     checksum: str = ""
     rules: str = ""
@@ -163,7 +163,7 @@ def feature_from_file(file: FeatureFile) -> AnyFeature:
     )
 
 
-def _step_from_file(file: StepFile) -> Step:
+def _step_from_file(file: LinkStepFile) -> Step:
     if isinstance(file.rows, UnsetType):
         return Forward(file.link)
     if isinstance(file.say, UnsetType):
@@ -175,7 +175,7 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, UnsetType) else value
 
 
-def node_to_plain(node: Node, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
+def node_to_plain(node: FeatureNode, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
     """Return a tree as plain data; features get their numbers as they come."""
     found: dict[str, Any] = {"values": list(node.values)}
     if node.test is None or node.yes is None or node.no is None:
@@ -196,7 +196,7 @@ def _test_to_plain(test: Test, numbers: dict[AnyFeature, int]) -> dict[str, Any]
     return found
 
 
-def _test_from_file(file: NodeFile | ConditionFile, features: list[AnyFeature]) -> Test:
+def _test_from_file(file: FeatureNodeFile | ConditionFile, features: list[AnyFeature]) -> Test:
     if isinstance(file.feature, UnsetType) or not 0 <= file.feature < len(features):
         raise InputError(f"there is no feature {file.feature}")
     if isinstance(file.above, UnsetType) == isinstance(file.names, UnsetType):
@@ -239,21 +239,21 @@ def list_from_file(file: ListFile, features: list[AnyFeature], outputs: int) -> 
     return RuleList(tuple(file.start), tuple(rules), file.kept)
 
 
-def node_from_file(file: NodeFile, features: list[AnyFeature], outputs: int) -> Node:
+def node_from_file(file: FeatureNodeFile, features: list[AnyFeature], outputs: int) -> FeatureNode:
     """Undo `node_to_plain`."""
     if len(file.values) != outputs:
         raise InputError(f"a node has {len(file.values)} values, and not {outputs}")
     values = tuple(file.values)
     if isinstance(file.feature, UnsetType):
-        return Node(values)
+        return FeatureNode(values)
     if isinstance(file.yes, UnsetType) or isinstance(file.no, UnsetType):
         raise InputError("a test without nodes below")
     test = _test_from_file(file, features)
     below = [node_from_file(part, features, outputs) for part in (file.yes, file.no)]
-    return Node(values, test, *below)
+    return FeatureNode(values, test, *below)
 
 
-def trees_to_plain(trees: Sequence[Node], rules: RuleList | None = None) -> dict[str, Any]:
+def trees_to_plain(trees: Sequence[FeatureNode], rules: RuleList | None = None) -> dict[str, Any]:
     """Return trees and a list of rules, with the features that they test."""
     numbers: dict[AnyFeature, int] = {}
     plain = [node_to_plain(tree, numbers) for tree in trees]
@@ -266,13 +266,13 @@ class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
     """Trees, as a journal has them."""
 
     features: list[FeatureFile]
-    trees: list[NodeFile]
+    trees: list[FeatureNodeFile]
     listed: ListFile | None
 
 
 def trees_from_file(
-    file: TreesFile | ModelFile, outputs: int
-) -> tuple[list[Node], RuleList | None]:
+    file: TreesFile | RelationalFile, outputs: int
+) -> tuple[list[FeatureNode], RuleList | None]:
     """Undo `trees_to_plain`."""
     features = [feature_from_file(feature) for feature in file.features]
     trees = [node_from_file(tree, features, outputs) for tree in file.trees]

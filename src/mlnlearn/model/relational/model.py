@@ -35,10 +35,10 @@ from mlnlearn.model.relational.atoms import all_atoms, atom_rows, without_place
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
-from mlnlearn.model.relational.files import FORMAT, ModelFile, trees_from_file, trees_to_plain
+from mlnlearn.model.relational.files import FORMAT, RelationalFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.network import derived_database, derived_names, network_text
 from mlnlearn.model.relational.rules import RuleList
-from mlnlearn.model.relational.trees import Node, features_of, tree_scores
+from mlnlearn.model.relational.trees import FeatureNode, features_of, tree_scores
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.syntax.mln import parse_mln
 
@@ -78,7 +78,7 @@ class RelationalModel:
     kind: Kind
     classes: tuple[str, ...]
     start: tuple[float, ...]
-    trees: tuple[Node, ...]
+    trees: tuple[FeatureNode, ...]
     timed: bool = False
     until: bool = False
     schema: Schema = field(default_factory=Schema)
@@ -430,7 +430,7 @@ class RelationalModel:
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> RelationalModel:
         """Return the model that plain content of a file says."""
         with in_file(where):
-            file = decode(plain, ModelFile)
+            file = decode(plain, RelationalFile)
             outputs = len(file.classes) if file.kind == "classes" else 1
             if len(file.start) != outputs:
                 raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")

@@ -17,20 +17,20 @@ from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Constant, Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.relational.rules import Condition
-from mlnlearn.model.relational.trees import Node, Test
+from mlnlearn.model.relational.trees import FeatureNode, Test
 
 _VARIABLES = "xyzuvw"
 
 
-def derived_names(trees: Sequence[Node], target: str) -> dict[Test, str]:
+def derived_names(trees: Sequence[FeatureNode], target: str) -> dict[Test, str]:
     """Return a name for each test of trees."""
     tests = dict.fromkeys(node.test for tree in trees for node in tree.nodes() if node.test)
     return {test: f"{target}_test{number}" for number, test in enumerate(tests, 1)}
 
 
-def branches(tree: Node) -> Iterator[tuple[tuple[Condition, ...], tuple[float, ...]]]:
+def branches(tree: FeatureNode) -> Iterator[tuple[tuple[Condition, ...], tuple[float, ...]]]:
     """Yield the conditions and values of the leaves of a tree."""
-    waiting: list[tuple[Node, tuple[Condition, ...]]] = [(tree, ())]
+    waiting: list[tuple[FeatureNode, tuple[Condition, ...]]] = [(tree, ())]
     while waiting:
         node, body = waiting.pop()
         if node.test is None or node.yes is None or node.no is None:
@@ -45,7 +45,7 @@ def network_text(
     marked: Sequence[int],
     heads: Sequence[str],
     start: Sequence[float],
-    trees: Sequence[Node],
+    trees: Sequence[FeatureNode],
 ) -> str:
     """Return the text of the network.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlnlearn.model.relational.trees import Node, Test
+from mlnlearn.model.relational.trees import FeatureNode, Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class ReadableRule:
         """The weight that is largest by size."""
         return max(self.weights, key=abs)
 
-    def tree(self) -> Node:
+    def tree(self) -> FeatureNode:
         """Return the rule as a tree: its weight where all conditions hold, else nothing."""
-        nothing = Node((0.0,) * len(self.weights))
-        found = Node(self.weights)
+        nothing = FeatureNode((0.0,) * len(self.weights))
+        found = FeatureNode(self.weights)
         for condition in reversed(self.conditions):
             below = (found, nothing) if condition.holds else (nothing, found)
-            found = Node(nothing.values, condition.test, *below)
+            found = FeatureNode(nothing.values, condition.test, *below)
         return found
 
     def sentence(self, target: str) -> str:
@@ -98,7 +98,7 @@ class RuleList:
     rules: tuple[ReadableRule, ...]
     kept: float | None = None
 
-    def trees(self) -> tuple[Node, ...]:
+    def trees(self) -> tuple[FeatureNode, ...]:
         """Return the rules as trees."""
         return tuple(rule.tree() for rule in self.rules)
 

@@ -105,7 +105,7 @@ def _counted(text: str, threshold: float, holds: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FeatureNode:
     """A node: its values, and where it is no leaf, a test and two nodes below.
 
     Attributes
@@ -119,10 +119,10 @@ class Node:
 
     values: tuple[float, ...]
     test: Test | None = None
-    yes: Node | None = None
-    no: Node | None = None
+    yes: FeatureNode | None = None
+    no: FeatureNode | None = None
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[FeatureNode]:
         """Yield this node and all below."""
         waiting = [self]
         while waiting:
@@ -135,14 +135,14 @@ class Node:
         return sum(node.test is None for node in self.nodes())
 
 
-def features_of(trees: Sequence[Node]) -> list[AnyFeature]:
+def features_of(trees: Sequence[FeatureNode]) -> list[AnyFeature]:
     """Return the features that trees test, each once."""
     found = (node.test.feature for tree in trees for node in tree.nodes() if node.test)
     return list(dict.fromkeys(found))
 
 
 def tree_scores(
-    tree: Node, columns: Mapping[AnyFeature, Values], rows: int, outputs: int
+    tree: FeatureNode, columns: Mapping[AnyFeature, Values], rows: int, outputs: int
 ) -> Floats:
     """Return what a tree adds for each row, shape (rows, outputs)."""
     scores = np.empty((rows, outputs))
@@ -153,8 +153,8 @@ def tree_scores(
 
 
 def routes(
-    tree: Node, columns: Mapping[AnyFeature, Values], rows: int
-) -> Iterator[tuple[Node, NDArray[np.int64]]]:
+    tree: FeatureNode, columns: Mapping[AnyFeature, Values], rows: int
+) -> Iterator[tuple[FeatureNode, NDArray[np.int64]]]:
     """Yield every node with the rows that come to it."""
     waiting = [(tree, np.arange(rows))]
     while waiting:

@@ -25,7 +25,7 @@ from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.moves import Language
 from mlnlearn.structure.search.network import Model
-from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
+from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # how many times over clauses may be tried in a step until enough of them are good
@@ -96,7 +96,7 @@ class MSL(SearchSettings[MSLNotes]):
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, MSLNotes]]:
         """Yield the network with the unit clauses alone, and after every round."""
         with self.started(data, course) as search:
-            yield from _Run(self, search).steps()
+            yield from _BeamRun(self, search).steps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class _Scored:
     distance: int
 
 
-class _Run:
+class _BeamRun:
     """One run of MSL."""
 
-    def __init__(self, settings: MSL, search: Search) -> None:
+    def __init__(self, settings: MSL, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
         self.language = Language(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, group_sums, times
 from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import check_time
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.layout import Relationship
@@ -49,7 +49,7 @@ class Counts:
         How many completions of the data were counted together: `mean` is the count of one.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetNode, ...]
     columns: tuple[Codes, ...]
     counts: Ints
     kept: tuple[Codes, ...] = ()
@@ -63,7 +63,7 @@ class Counts:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def project(self, nodes: Sequence[Node]) -> Counts:
+    def project(self, nodes: Sequence[NetNode]) -> Counts:
         """Return the counts of fewer nodes, or of the same in another order."""
         chosen = {node: self.columns[self.nodes.index(node)] for node in nodes}
         sizes = {node: node.size for node in nodes}
@@ -84,13 +84,13 @@ class FamilyCounter:
     >>> from mlnlearn.data.load.build import build_database
     >>> from mlnlearn.data.load.columns import Column
     >>> from mlnlearn.data.load.tables import ForeignKey, Table
-    >>> from mlnlearn.structure.join_bayes.layout import Layout
+    >>> from mlnlearn.structure.join_bayes.layout import NetLayout
     >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", "m"])}
     >>> links = {"a": Column.of(["Anna", "Bob"]), "b": Column.of(["Bob", "Bob"])}
     >>> keys = (ForeignKey(("a",), "person"), ForeignKey(("b",), "person"))
     >>> tables = [Table("person", people, ("id",)), Table("likes", links, ("a", "b"), keys)]
     >>> database, mapping = build_database(tables)
-    >>> layout = Layout.of([database], mapping)
+    >>> layout = NetLayout.of([database], mapping)
     >>> counter = FamilyCounter(EncodedData([database], layout))
     >>> found = counter.count(layout.nodes)
     >>> print(*found.nodes)
@@ -114,13 +114,13 @@ class FamilyCounter:
         self.work = Work() if work is None else work
         self._completed = [FamilyCounter(completion, (), self.work) for completion in completions]
         self.relationships = {r.predicate.name: r for r in data.layout.relationships}
-        self._profiles: dict[tuple[Node, ...], tuple[Codes, tuple[Codes, ...]]] = {}
+        self._profiles: dict[tuple[NetNode, ...], tuple[Codes, tuple[Codes, ...]]] = {}
         self._memory: dict[tuple[object, ...], Counts] = {}
         self._rows = 0
 
     def count(
         self,
-        nodes: Iterable[Node],
+        nodes: Iterable[NetNode],
         *,
         scope: Iterable[Variable] = (),
         true: Iterable[Relationship] = (),
@@ -185,7 +185,7 @@ class FamilyCounter:
 
     def _count(
         self,
-        nodes: tuple[Node, ...],
+        nodes: tuple[NetNode, ...],
         scope: frozenset[Variable],
         true: tuple[Relationship, ...],
         keep: tuple[Variable, ...],
@@ -203,7 +203,7 @@ class FamilyCounter:
         outside = tuple({merged.get(v, v) for v in scope} - set(inside))
         if len(inside) == 1 and not (asked or given or keep or merged or unknown):
             return self._within_table(nodes, inside[0], outside)
-        job = _Job(self, nodes, inside, outside, keep, merged, only or {})
+        job = _FamilyJob(self, nodes, inside, outside, keep, merged, only or {})
         parts = []
         for chosen in _subsets(free):
             table = job.flat((*sorted(given), *chosen))
@@ -215,7 +215,7 @@ class FamilyCounter:
 
     def _of_completions(
         self,
-        nodes: tuple[Node, ...],
+        nodes: tuple[NetNode, ...],
         scope: frozenset[Variable],
         true: tuple[Relationship, ...],
     ) -> Counts:
@@ -233,7 +233,7 @@ class FamilyCounter:
         return FamilyCounter(self.data.stacked(self.completions), (), self.work)
 
     def _within_table(
-        self, nodes: tuple[Node, ...], variable: Variable, outside: tuple[Variable, ...]
+        self, nodes: tuple[NetNode, ...], variable: Variable, outside: tuple[Variable, ...]
     ) -> Counts:
         """Count attributes of one entity: rows of its table, without a join."""
         data = self.data
@@ -249,7 +249,7 @@ class FamilyCounter:
         rows, sums = group_sums(columns, [node.size for node in nodes], counts)
         return Counts(nodes, tuple(rows), sums)
 
-    def profiles(self, attributes: tuple[Node, ...]) -> tuple[Codes, tuple[Codes, ...]]:
+    def profiles(self, attributes: tuple[NetNode, ...]) -> tuple[Codes, tuple[Codes, ...]]:
         """Return each entity's profile over some attributes, and the values of every profile."""
         found = self._profiles.get(attributes)
         if found is None:
@@ -260,13 +260,13 @@ class FamilyCounter:
         return found
 
 
-class _Job:
+class _FamilyJob:
     """One family's count: which columns its tables have, and how they are joined."""
 
     def __init__(
         self,
         counter: FamilyCounter,
-        nodes: tuple[Node, ...],
+        nodes: tuple[NetNode, ...],
         variables: tuple[Variable, ...],
         outside: tuple[Variable, ...],
         keep: tuple[Variable, ...],

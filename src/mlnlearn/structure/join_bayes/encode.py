@@ -12,8 +12,8 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.model.bayesnet_nodes import Node
-from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.model.bayesnet_nodes import NetNode
+from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 
 
 class EncodedData:
@@ -40,7 +40,7 @@ class EncodedData:
     """
 
     def __init__(
-        self, databases: Sequence[Database], layout: Layout, *, pooled: bool = False
+        self, databases: Sequence[Database], layout: NetLayout, *, pooled: bool = False
     ) -> None:
         self.layout = layout
         self.objects = Objects(databases)
@@ -102,7 +102,7 @@ class EncodedData:
             tuples = times(tuples, self.sizes[self.layout.types[variable]])
         return tuples
 
-    def _facts(self, node: Node) -> Iterator[tuple[Codes, Codes]]:
+    def _facts(self, node: NetNode) -> Iterator[tuple[Codes, Codes]]:
         """Yield entities of the facts that tell a node's values, and the codes of these."""
         true = self.objects.relation(node.predicate)[1:]
         if not node.is_flag:
@@ -115,7 +115,7 @@ class EncodedData:
         yield true, np.full(true.shape[1], node.values.index("T"), np.int32)
         yield unknown, np.full(unknown.shape[1], node.size, np.int32)
 
-    def _entity_values(self, node: Node) -> Codes:
+    def _entity_values(self, node: NetNode) -> Codes:
         absent = node.values.index("F") if node.is_flag else node.size
         values = np.full(self.total(node.predicate.types[0]), absent, np.int32)
         for (entities,), codes in self._facts(node):
@@ -124,7 +124,7 @@ class EncodedData:
             values[entities] = codes
         return values
 
-    def _link_values(self, node: Node, relationship: Relationship) -> Codes:
+    def _link_values(self, node: NetNode, relationship: Relationship) -> Codes:
         predicate = relationship.predicate
         sizes = [self.total(kind) for kind in predicate.types]
         links = self.links[predicate.name]
@@ -139,7 +139,7 @@ class EncodedData:
         return values
 
 
-def _several(node: Node) -> InputError:
+def _several(node: NetNode) -> InputError:
     return InputError(
         f"{node} has more than one value for the same key",
         hint="attributes have one value each; make it a relationship table of its own",

@@ -19,9 +19,9 @@ from scipy.special import log_softmax
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
-from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins
 from mlnlearn.weights.rows import RowBlocks, Rows
@@ -47,7 +47,7 @@ class AttributeFeatures:
         of the rule would hold.
     """
 
-    node: Node
+    node: NetNode
     truth: Codes
     matrix: csr_matrix
 
@@ -106,7 +106,7 @@ def attribute_features(
         if names is not None and node.predicate.name not in names:
             continue
         truth = data.values[node.predicate.name]
-        builder = _Builder(counter, node, at)
+        builder = _MatrixBuilder(counter, node, at)
         for family, start in zip(families, starts[:-1].tolist(), strict=True):
             builder.add(family, start)
         found.append(AttributeFeatures(node, truth, builder.matrix(len(truth), int(starts[-1]))))
@@ -114,7 +114,7 @@ def attribute_features(
 
 
 def attribute_scores(
-    counter: FamilyCounter, families: Sequence[FamilyRules], node: Node, weights: Floats
+    counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode, weights: Floats
 ) -> Floats:
     """Return the log-probability of each value of an attribute, up to a constant for each row.
 
@@ -139,16 +139,18 @@ def typical_counts(features: Sequence[AttributeFeatures]) -> Floats:
     return np.sqrt(squares / np.maximum(entries, 1.0))
 
 
-def _attributes(layout: Layout) -> Iterator[Node]:
+def _attributes(layout: NetLayout) -> Iterator[NetNode]:
     yield from (node for node in layout.attributes if node.main)
     for relationship in layout.relationships:
         yield from relationship.attributes
 
 
-class _Builder:
+class _MatrixBuilder:
     """Gathers the entries of one attribute's matrix."""
 
-    def __init__(self, counter: FamilyCounter, node: Node, at: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, counter: FamilyCounter, node: NetNode, at: Sequence[int] | None = None
+    ) -> None:
         self.counter, self.node, self.at = counter, node, at
         layout = counter.data.layout
         owners = {r.predicate: r for r in layout.relationships}
@@ -178,7 +180,7 @@ class _Builder:
         self,
         family: FamilyRules,
         start: int,
-        changed: tuple[Node, ...],
+        changed: tuple[NetNode, ...],
         merged: tuple[tuple[Variable, Variable], ...],
         sign: int = 1,
     ) -> None:
@@ -229,7 +231,7 @@ class _Builder:
         self.columns.append(rules)
         self.counts.append(entries)
 
-    def _within_table(self, rest: Sequence[Node]) -> Counts:
+    def _within_table(self, rest: Sequence[NetNode]) -> Counts:
         """Return each entity with the values of its own other attributes: nothing is to count."""
         data = self.counter.data
         entities = np.arange(data.total(self.node.predicate.types[0]), dtype=np.int32)
@@ -274,10 +276,10 @@ class _Builder:
         return matrix
 
 
-class _Scorer(_Builder):
+class _Scorer(_MatrixBuilder):
     """Adds entries up at once, times the weights of their rules."""
 
-    def __init__(self, counter: FamilyCounter, node: Node, weights: Floats) -> None:
+    def __init__(self, counter: FamilyCounter, node: NetNode, weights: Floats) -> None:
         super().__init__(counter, node)
         self.weights = weights
         self.sums = np.zeros(len(counter.data.values[node.predicate.name]) * node.size)
@@ -286,7 +288,7 @@ class _Scorer(_Builder):
         self.sums += weighted_bins(rows, entries * self.weights[rules], len(self.sums))
 
 
-def _variables(nodes: Sequence[Node]) -> list[Variable]:
+def _variables(nodes: Sequence[NetNode]) -> list[Variable]:
     return list(dict.fromkeys(variable for node in nodes for variable in node.variables))
 
 
@@ -307,7 +309,7 @@ class AttributePrediction:
         The true value, or the number of values where it is unknown.
     """
 
-    node: Node
+    node: NetNode
     log_probabilities: Floats
     truth: Codes
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.load.mapping import Mapping
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 
 
 def entity_folds(
@@ -31,7 +31,7 @@ def entity_folds(
     >>> [part.size("person") for part in parts]
     [2, 1]
     """
-    entities = sorted(set(Layout.of([database], mapping).types.values()))
+    entities = sorted(set(NetLayout.of([database], mapping).types.values()))
     fold_of = {kind: rng.permutation(database.size(kind)) % folds for kind in entities}
     return [_part(database, fold_of, number) for number in range(folds)]
 

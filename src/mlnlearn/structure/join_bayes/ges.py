@@ -27,7 +27,7 @@ from mlnlearn.structure.join_bayes.changes import Change, single_changes
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
-    Pattern,
+    MixedGraph,
     bits,
     extension,
     has_circle,
@@ -91,7 +91,7 @@ def greedy_equivalence_search(
     problem = _refused(tuple(start), rules)
     if problem:
         raise InputError(problem)
-    search = _Search(size, score, rules, size if max_parents is None else max_parents)
+    search = _EdgeSearch(size, score, rules, size if max_parents is None else max_parents)
     if partners is not None:
         search.rules = search.screened(tuple(start), partners)
     ends = []
@@ -121,14 +121,14 @@ def _refused(required: Dag, rules: EdgeConstraints) -> str:
 
 
 @dataclass
-class _Search:
+class _EdgeSearch:
     """The pattern reached, a DAG of it, its score, and the scores of families asked for."""
 
     size: int
     score: LocalScore
     rules: EdgeConstraints
     max_parents: int
-    pattern: Pattern = field(init=False)
+    pattern: MixedGraph = field(init=False)
     dag: Dag = field(init=False, default=())
     total: float = field(init=False, default=0.0)
     known: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
@@ -169,14 +169,14 @@ class _Search:
         self.dag, self.total = dag, self.sum_of(dag)
         self.pattern = pattern_of(dag, self.rules)
 
-    def phase(self, operators: Callable[[], Iterator[tuple[float, Pattern | None]]]) -> bool:
+    def phase(self, operators: Callable[[], Iterator[tuple[float, MixedGraph | None]]]) -> bool:
         """Apply the best operator that holds up, again and again."""
         moved = False
         while self._best(operators):
             moved = True
         return moved
 
-    def _best(self, operators: Callable[[], Iterator[tuple[float, Pattern | None]]]) -> bool:
+    def _best(self, operators: Callable[[], Iterator[tuple[float, MixedGraph | None]]]) -> bool:
         for _, changed in operators():
             dag = None if changed is None else extension(changed)
             if dag is None or not obeys(dag, self.rules):
@@ -186,7 +186,7 @@ class _Search:
                 return True
         return False
 
-    def insertions(self) -> Iterator[tuple[float, Pattern | None]]:
+    def insertions(self) -> Iterator[tuple[float, MixedGraph | None]]:
         """Yield patterns with one more edge, by falling gain (Chickering 2003, theorem 15)."""
         found = []
         for y in range(self.size):
@@ -224,7 +224,7 @@ class _Search:
                 if chosen & ~self.pattern.adjacent(members[place]) == 0:
                     waiting.append((chosen | 1 << members[place], place))
 
-    def deletions(self) -> Iterator[tuple[float, Pattern | None]]:
+    def deletions(self) -> Iterator[tuple[float, MixedGraph | None]]:
         """Yield patterns with one edge less, by falling gain (Chickering 2003, theorem 17)."""
         found = []
         for y in range(self.size):

@@ -64,7 +64,7 @@ def _by_child(edges: Iterable[Edge]) -> dict[int, int]:
     return found
 
 
-class Pattern:
+class MixedGraph:
     """A graph with directed and undirected edges, changed in place."""
 
     def __init__(self, size: int) -> None:
@@ -73,9 +73,9 @@ class Pattern:
         self.children = [0] * size
         self.neighbours = [0] * size
 
-    def copy(self) -> Pattern:
+    def copy(self) -> MixedGraph:
         """Return a copy to try changes on."""
-        other = Pattern(self.size)
+        other = MixedGraph(self.size)
         other.parents, other.children = self.parents[:], self.children[:]
         other.neighbours = self.neighbours[:]
         return other
@@ -120,7 +120,7 @@ class Pattern:
         return True
 
 
-def pattern_of(dag: Dag, constraints: EdgeConstraints | None = None) -> Pattern:
+def pattern_of(dag: Dag, constraints: EdgeConstraints | None = None) -> MixedGraph:
     """Return the pattern of a DAG: v-structures and what constraints imply are directed.
 
     Examples
@@ -130,7 +130,7 @@ def pattern_of(dag: Dag, constraints: EdgeConstraints | None = None) -> Pattern:
     ([0, 0, 0], ['0b10', '0b101', '0b10'])
     """
     rules = constraints or EdgeConstraints()
-    pattern = Pattern(len(dag))
+    pattern = MixedGraph(len(dag))
     for child, parents in enumerate(dag):
         for parent in bits(parents):
             pattern.join(parent, child)
@@ -148,7 +148,7 @@ def pattern_of(dag: Dag, constraints: EdgeConstraints | None = None) -> Pattern:
     return pattern
 
 
-def orient(pattern: Pattern) -> None:
+def orient(pattern: MixedGraph) -> None:
     """Direct all edges whose direction follows from those directed already (Meek 1995).
 
     The fourth rule matters only where constraints directed edges.
@@ -163,7 +163,7 @@ def orient(pattern: Pattern) -> None:
                     changed = True
 
 
-def _follows(pattern: Pattern, a: int, b: int) -> bool:
+def _follows(pattern: MixedGraph, a: int, b: int) -> bool:
     """Tell whether a - b must be a -> b."""
     outside_b = ~pattern.adjacent(b) & ~(1 << b)
     if pattern.parents[a] & outside_b:  # c -> a - b, c and b not adjacent: no new v-structure
@@ -180,12 +180,12 @@ def _follows(pattern: Pattern, a: int, b: int) -> bool:
     )
 
 
-def extension(pattern: Pattern) -> Dag | None:
+def extension(pattern: MixedGraph) -> Dag | None:
     """Return a DAG with the pattern's edges and v-structures, or None (Dor & Tarsi 1992).
 
     Examples
     --------
-    >>> pattern = Pattern(3)
+    >>> pattern = MixedGraph(3)
     >>> pattern.join(0, 1), pattern.join(1, 2)
     (None, None)
     >>> extension(pattern)
@@ -205,7 +205,7 @@ def extension(pattern: Pattern) -> Dag | None:
     return tuple(dag)
 
 
-def _may_be_last(pattern: Pattern, node: int) -> bool:
+def _may_be_last(pattern: MixedGraph, node: int) -> bool:
     if pattern.children[node]:
         return False
     around = pattern.adjacent(node)

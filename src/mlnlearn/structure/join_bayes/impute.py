@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
@@ -28,7 +28,7 @@ from mlnlearn.structure.join_bayes.features import attribute_scores
 from mlnlearn.structure.join_bayes.rules import Family, FamilyRules, table_rules
 
 Floats = NDArray[np.float64]
-Parents = Mapping[Node, tuple[Node, ...]]
+Parents = Mapping[NetNode, tuple[NetNode, ...]]
 Search = Callable[[FamilyCounter, str], Iterator[Parents]]
 Values = dict[str, Codes]
 
@@ -118,7 +118,7 @@ class Imputation:
         return drawn
 
     @property
-    def _incomplete(self) -> list[Node]:
+    def _incomplete(self) -> list[NetNode]:
         nodes = self.data.layout.nodes
         return [n for n in nodes if n.main and n.predicate.name in self.data.unknown]
 
@@ -173,7 +173,7 @@ class Imputation:
         return rules, np.concatenate(weights)
 
     def _factors(
-        self, child: Node, above: tuple[Node, ...]
+        self, child: NetNode, above: tuple[NetNode, ...]
     ) -> Iterator[tuple[Family, tuple[Variable, ...], int]]:
         """Yield families to count, over which variables, and what to multiply their logarithms by.
 

@@ -16,17 +16,17 @@ from typing import TypeVar
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.journal import Journal
 from mlnlearn.logic.atoms import Variable
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.chains import Chain, longer_chains
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.ges import RESTARTS, LocalScore, greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import Dag, EdgeConstraints, bits, has_circle
-from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
 from mlnlearn.structure.join_bayes.work import FAMILY, OutOfWorkError
 
-NodeEdge = tuple[Node, Node]
+NodeEdge = tuple[NetNode, NetNode]
 T = TypeVar("T")
 
 MAX_WORK = 150_000_000
@@ -46,7 +46,7 @@ _CHAIN = 100_000
 class Learned:
     """The nodes of one table or chain, and the edges (parent, child) found among them."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetNode, ...]
     edges: frozenset[NodeEdge]
 
 
@@ -89,7 +89,7 @@ class LearnAndJoin:
     >>> names = {"id": Column.of(list("ABCDEFGH"))}
     >>> people = names | {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxxyyyy"))}
     >>> database, mapping = build_database([Table("person", people, ("id",))])
-    >>> data = EncodedData([database], Layout.of([database], mapping))
+    >>> data = EncodedData([database], NetLayout.of([database], mapping))
     >>> for parent, child in LearnAndJoin(FamilyCounter(data)).edges():
     ...     print(parent, "->", child)
     fan(person) -> sex(person)
@@ -104,9 +104,9 @@ class LearnAndJoin:
     journal: Journal = field(default_factory=Journal)
     course: Course = field(default_factory=Course)
     label: str = ""
-    layout: Layout = field(init=False)
+    layout: NetLayout = field(init=False)
     remarks: list[str] = field(init=False, default_factory=list)
-    _parents: dict[Node, set[Node]] = field(init=False, default_factory=dict)
+    _parents: dict[NetNode, set[NetNode]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layout = self.counter.data.layout
@@ -164,13 +164,13 @@ class LearnAndJoin:
             )
         return {chains[place]: found[place] for place in sorted(found)}
 
-    def _estimate(self, job: _Job) -> int:
+    def _estimate(self, job: _ChainJob) -> int:
         """Return about how much work it is to learn on a chain: two families for each pair."""
         pairs = job.constraints.undecided(len(job.nodes))
         links = sum(len(self.counter.data.links[r.predicate.name][0]) for r in job.chain)
         return 2 * pairs * (FAMILY + links * max(1, len(self.counter.completions)))
 
-    def _attempt(self, job: _Job, most: int | None) -> Learned | None:
+    def _attempt(self, job: _ChainJob, most: int | None) -> Learned | None:
         """Learn on a chain; return nothing where that would take too much."""
         if most is None:
             return self._learned(job)
@@ -192,9 +192,9 @@ class LearnAndJoin:
 
         Link indicators may lose parents higher up, so lower levels cannot simply be united.
         """
-        decided: dict[frozenset[Node], NodeEdge | None] = {}
+        decided: dict[frozenset[NetNode], NodeEdge | None] = {}
         for learned in reversed(found):
-            fresh: dict[frozenset[Node], NodeEdge | None] = {
+            fresh: dict[frozenset[NetNode], NodeEdge | None] = {
                 frozenset(pair): None
                 for pair in combinations(learned.nodes, 2)
                 if frozenset(pair) not in decided
@@ -225,7 +225,7 @@ class LearnAndJoin:
         """Learn on a chain of relationships, given what was learned on its parts."""
         return self._learned(self._job(chain, parts))
 
-    def _job(self, chain: tuple[Relationship, ...], parts: list[Learned]) -> _Job:
+    def _job(self, chain: tuple[Relationship, ...], parts: list[Learned]) -> _ChainJob:
         variables = tuple(dict.fromkeys(v for r in chain for v in r.variables))
         attributes = [n for v in variables for n in self.layout.attributes_of(v)]
         linked = [n for r in chain for n in (r.nodes if self.links else r.attributes)]
@@ -233,9 +233,9 @@ class LearnAndJoin:
         schema = [(r.link, a) for r in chain for a in r.attributes] if self.links else []
         constraints = self._inherited(nodes, parts, schema)
         old = frozenset(edge for part in parts for edge in part.edges)
-        return _Job(chain, nodes, variables, constraints, old)
+        return _ChainJob(chain, nodes, variables, constraints, old)
 
-    def _learned(self, job: _Job) -> Learned:
+    def _learned(self, job: _ChainJob) -> Learned:
         chain, nodes = job.chain, job.nodes
         true = () if self.links else chain
         learned = self._search(nodes, job.constraints, true, job.variables)
@@ -267,7 +267,7 @@ class LearnAndJoin:
         return Learned(learned.nodes, frozenset(edges))
 
     def _inherited(
-        self, nodes: tuple[Node, ...], parts: list[Learned], schema: list[NodeEdge]
+        self, nodes: tuple[NetNode, ...], parts: list[Learned], schema: list[NodeEdge]
     ) -> EdgeConstraints:
         place = {node: number for number, node in enumerate(nodes)}
         known = [
@@ -300,7 +300,7 @@ class LearnAndJoin:
 
     def _search(
         self,
-        nodes: tuple[Node, ...],
+        nodes: tuple[NetNode, ...],
         constraints: EdgeConstraints,
         true: tuple[Relationship, ...],
         scope: tuple[Variable, ...],
@@ -347,11 +347,11 @@ class LearnAndJoin:
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _ChainJob:
     """A chain to learn on: its nodes and variables, and what the edges of its parts ask for."""
 
     chain: tuple[Relationship, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetNode, ...]
     variables: tuple[Variable, ...]
     constraints: EdgeConstraints
     old: frozenset[NodeEdge]
@@ -360,7 +360,7 @@ class _Job:
 def _without_circles(edges: Iterable[NodeEdge]) -> list[NodeEdge]:
     """Return the edges, less any that close a circle with those before."""
     kept: list[NodeEdge] = []
-    place: dict[Node, int] = {}
+    place: dict[NetNode, int] = {}
     parents: list[int] = []
     for parent, child in edges:
         for node in (parent, child):

@@ -10,7 +10,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.errors import InputError, InputErrors
 from mlnlearn.logic.atoms import Predicate, Variable
-from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, Node
+from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Relationship:
     A foreign key of an entity table is such a link too, from the row to the one it names.
     """
 
-    link: Node
-    attributes: tuple[Node, ...] = ()
+    link: NetNode
+    attributes: tuple[NetNode, ...] = ()
 
     @property
     def predicate(self) -> Predicate:
@@ -34,13 +34,13 @@ class Relationship:
         return self.link.variables
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[NetNode, ...]:
         """The link and its attributes."""
         return (self.link, *self.attributes)
 
 
 @dataclass(frozen=True)
-class Layout:
+class NetLayout:
     r"""What a net over some tables can speak of.
 
     Attributes
@@ -61,21 +61,21 @@ class Layout:
     >>> _ = pathlib.Path(folder.name, "person.csv").write_text("id,sex,boss\nA,f,B\nB,m,B\n")
     >>> from mlnlearn.data.load.tables import Keys
     >>> loaded = from_csv(folder.name, keys={"person": Keys("id", {"boss": "person"})})
-    >>> print(*Layout.of([loaded.database], loaded.mapping).nodes)
+    >>> print(*NetLayout.of([loaded.database], loaded.mapping).nodes)
     sex(person0) sex(person1) boss(person0,person1)
     """
 
     types: dict[Variable, str]
-    attributes: tuple[Node, ...]
+    attributes: tuple[NetNode, ...]
     relationships: tuple[Relationship, ...]
 
     @classmethod
-    def of(cls, databases: Sequence[Database], mapping: Mapping) -> Layout:
+    def of(cls, databases: Sequence[Database], mapping: Mapping) -> NetLayout:
         """Read off the layout; values of attributes are those of all databases."""
-        return _Builder(databases, mapping).layout()
+        return _LayoutBuilder(databases, mapping).layout()
 
     @classmethod
-    def from_nodes(cls, nodes: Iterable[Node]) -> Layout:
+    def from_nodes(cls, nodes: Iterable[NetNode]) -> NetLayout:
         """Read the layout off the nodes of a net."""
         every = tuple(nodes)
         types = {
@@ -94,16 +94,16 @@ class Layout:
         return cls(types, tuple(n for n in every if n.relationship is None), relationships)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[NetNode, ...]:
         """All nodes: attributes of entities, then links with their attributes."""
         return (*self.attributes, *chain.from_iterable(r.nodes for r in self.relationships))
 
-    def attributes_of(self, variable: Variable) -> tuple[Node, ...]:
+    def attributes_of(self, variable: Variable) -> tuple[NetNode, ...]:
         """Return the entity attributes of a variable."""
         return tuple(node for node in self.attributes if node.variables == (variable,))
 
 
-class _Builder:
+class _LayoutBuilder:
     def __init__(self, databases: Sequence[Database], mapping: Mapping) -> None:
         self.databases, self.schema, self.mapping = databases, databases[0].schema, mapping
         self.problems: list[InputError] = []
@@ -140,7 +140,7 @@ class _Builder:
         kind = self.schema[name].types[-1]
         return role == "flag" or any(len(db.domains[kind]) for db in self.databases)
 
-    def layout(self) -> Layout:
+    def layout(self) -> NetLayout:
         if self.problems:
             raise InputErrors(self.problems)
         kinds: dict[str, int] = {predicate.types[0]: 1 for predicate in self.entity_attributes}
@@ -153,14 +153,14 @@ class _Builder:
             for place in range(copies)
         }
         attributes = [
-            Node(predicate, (variable,), self._values(predicate, 1), main=place == 0)
+            NetNode(predicate, (variable,), self._values(predicate, 1), main=place == 0)
             for (kind, place), variable in sorted(variables.items(), key=lambda item: item[0][1])
             for predicate in self.entity_attributes
             if predicate.types[0] == kind
         ]
         relationships = [self._relationship(link, variables) for link in self.links]
         types = {variable: kind for (kind, _), variable in variables.items()}
-        return Layout(types, tuple(attributes), tuple(relationships))
+        return NetLayout(types, tuple(attributes), tuple(relationships))
 
     def _relationship(
         self, link: Predicate, variables: dict[tuple[str, int], Variable]
@@ -168,7 +168,7 @@ class _Builder:
         seen = [link.types[:place].count(kind) for place, kind in enumerate(link.types)]
         places = tuple(variables[kind, copy] for kind, copy in zip(link.types, seen, strict=True))
         attributes = tuple(
-            Node(
+            NetNode(
                 predicate,
                 places,
                 (ABSENT, *self._values(predicate, link.arity)),
@@ -176,7 +176,7 @@ class _Builder:
             )
             for predicate in self.link_attributes.get(link.name, [])
         )
-        return Relationship(Node(link, places, FALSE_TRUE, relationship=link), attributes)
+        return Relationship(NetNode(link, places, FALSE_TRUE, relationship=link), attributes)
 
     def _values(self, predicate: Predicate, keys: int) -> tuple[str, ...]:
         if predicate.arity == keys:

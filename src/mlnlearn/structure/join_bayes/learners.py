@@ -19,7 +19,7 @@ from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
@@ -30,7 +30,7 @@ from mlnlearn.structure.join_bayes.features import (
 )
 from mlnlearn.structure.join_bayes.impute import Imputation, Parents
 from mlnlearn.structure.join_bayes.lattice import MAX_WORK, LearnAndJoin, NodeEdge
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import (
     Family,
@@ -114,7 +114,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         costly part: a run with other settings for the rules goes on from there, too.
         """
         given = data.databases
-        layout = Layout.of(given, data.mapping or declared_mapping(given[0].schema))
+        layout = NetLayout.of(given, data.mapping or declared_mapping(given[0].schema))
         if not any(node.is_attribute for node in layout.nodes):
             raise InputError(
                 "the tables have no attributes to learn about",
@@ -149,7 +149,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
             yield Fitted(model, JoinBayesNotes(remarks=tuple(remarks)))
 
     def _journal(
-        self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: Layout
+        self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: NetLayout
     ) -> Journal:
         """Open the journal of the edges: what these depend on counts, not how rules are made."""
         search = ("links", "sample_size", "max_chain", "max_parents", "max_work")
@@ -310,7 +310,7 @@ class LAJDT(_JoinBayesLearner):
         )
 
 
-def _parents(layout: Layout, edges: Collection[NodeEdge]) -> Parents:
+def _parents(layout: NetLayout, edges: Collection[NodeEdge]) -> Parents:
     """Return the parents of every node; of an attribute of a link, that link is always one."""
     nodes = layout.nodes
     every = {*edges, *((r.link, node) for r in layout.relationships for node in r.attributes)}
@@ -322,7 +322,7 @@ def _last(items: Iterator[T]) -> T:
     return last
 
 
-def _table_counts(counter: FamilyCounter, child: Node, above: tuple[Node, ...]) -> Counts:
+def _table_counts(counter: FamilyCounter, child: NetNode, above: tuple[NetNode, ...]) -> Counts:
     """Count a conditional table over all tuples of entities.
 
     Where these are more than 64 bits can count, only those are counted that the links among the

@@ -27,14 +27,14 @@ from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.model.explanation import Explanation, codes_of, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import AttributePrediction, attribute_features
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.reasons import explain_attribute
 from mlnlearn.structure.join_bayes.rules import FamilyFile, FamilyRules
 from mlnlearn.structure.join_bayes.sentences import shown_rules
@@ -95,7 +95,7 @@ class JoinBayesModel:
         """
         given = [databases] if isinstance(databases, Database) else list(databases)
         given = list(banded_like(self.schema, given))
-        counter = FamilyCounter(EncodedData(given, Layout.from_nodes(self.net.nodes)))
+        counter = FamilyCounter(EncodedData(given, NetLayout.from_nodes(self.net.nodes)))
         return {
             part.node.predicate.name: AttributePrediction(
                 part.node, part.log_probabilities(self.weights), part.truth
@@ -199,13 +199,13 @@ class JoinBayesModel:
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> JoinBayesModel:
         """Return the model that plain content of a file says."""
         with in_file(where):
-            file = decode(plain, ModelFile)
+            file = decode(plain, JoinBayesFile)
             with within("schema"):
                 schema = parse_mln(file.schema).schema
             with within("net"):
                 net = ParametrizedBayesNet.from_file(file.net)
                 _check_predicates(net, schema)
-            layout = Layout.from_nodes(net.nodes)
+            layout = NetLayout.from_nodes(net.nodes)
             families = []
             for number, entry in enumerate(file.families):
                 with within(f"families[{number}]"):
@@ -219,7 +219,7 @@ class JoinBayesModel:
         return cls(net, tuple(families), weights, schema, tables)
 
 
-class ModelFile(Struct, forbid_unknown_fields=True):
+class JoinBayesFile(Struct, forbid_unknown_fields=True):
     """The model in a file."""
 
     format: Literal["mlnlearn join bayes 1"]
@@ -245,7 +245,7 @@ def _check_predicates(net: ParametrizedBayesNet, schema: Schema) -> None:
                 raise InputError(f"{node} is no attribute of one kind of entity")
 
 
-def _without_unseen(database: Database, node: Node, codes: Codes) -> Database:
+def _without_unseen(database: Database, node: NetNode, codes: Codes) -> Database:
     """Return the database in which values that the net does not know are false for a tuple."""
     values = database.domains[node.predicate.types[-1]].names
     unseen = [code for code, value in enumerate(values) if value not in node.values]

@@ -11,12 +11,12 @@ from scipy.special import softmax
 from mlnlearn.counting.arrays import rows_of
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Atom, Constant
-from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, Node
+from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 from mlnlearn.model.explanation import Contribution, Explanation, by_size, codes_of
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import attribute_features
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 def explain_attribute(
     families: Sequence[FamilyRules],
     weights: Floats,
-    nodes: Sequence[Node],
+    nodes: Sequence[NetNode],
     database: Database,
     atom: Atom,
 ) -> Explanation | None:
@@ -50,7 +50,7 @@ def explain_attribute(
     node = next((n for n in nodes if n.predicate == atom.predicate and n.main), None)
     if node is None or node.is_link:
         return None
-    data = EncodedData([database], Layout.from_nodes(nodes))
+    data = EncodedData([database], NetLayout.from_nodes(nodes))
     keys = codes_of(database, atom)[: len(node.variables), 0].tolist()
     row = _row(data, node, keys)
     value = _value(node, atom)
@@ -82,7 +82,7 @@ def explain_attribute(
     return Explanation(atom, by_size(parts), log_odds, float(softmax(scores)[value]), against)
 
 
-def _row(data: EncodedData, node: Node, keys: list[int]) -> int:
+def _row(data: EncodedData, node: NetNode, keys: list[int]) -> int:
     """Return the entity, or the place of the link among all; -1 where there is none."""
     if node.relationship is None:
         return keys[0]
@@ -91,12 +91,12 @@ def _row(data: EncodedData, node: Node, keys: list[int]) -> int:
     return int(rows_of(links, [np.array([key]) for key in keys], sizes)[0])
 
 
-def _value(node: Node, atom: Atom) -> int:
+def _value(node: NetNode, atom: Atom) -> int:
     name = FALSE_TRUE[1] if node.is_flag else atom.terms[-1].name
     return -1 if name == ABSENT or name not in node.values else node.values.index(name)
 
 
-def _excluded(node: Node, database: Database, keys: list[int]) -> list[int]:
+def _excluded(node: NetNode, database: Database, keys: list[int]) -> list[int]:
     """Return the values that the database says are false for the keys."""
     if node.is_flag:
         return []

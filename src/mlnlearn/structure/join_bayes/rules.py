@@ -21,9 +21,9 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Formula
 from mlnlearn.model.bayesnet import count_rows
-from mlnlearn.model.bayesnet_nodes import Node
+from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
-from mlnlearn.structure.join_bayes.layout import Layout, Relationship
+from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.trees import Path, grow_tree, weighted_bins
 
 Floats = NDArray[np.float64]
@@ -54,8 +54,8 @@ class FamilyRules:
         Whether the rules divide by their probabilities: see `relative_to`.
     """
 
-    child: Node
-    parents: tuple[Node, ...]
+    child: NetNode
+    parents: tuple[NetNode, ...]
     given: tuple[Relationship, ...]
     leaves: tuple[Path, ...]
     counts: Floats
@@ -72,7 +72,7 @@ class FamilyRules:
         return replace(own, given=self.given, inverse=True)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[NetNode, ...]:
         """The child and its parents."""
         return (self.child, *self.parents)
 
@@ -124,7 +124,7 @@ class FamilyRules:
         """
         return np.broadcast_to(self._leaf_table[tuple(columns)], rows)
 
-    def mentions(self, leaf: int, nodes: Sequence[Node]) -> bool:
+    def mentions(self, leaf: int, nodes: Sequence[NetNode]) -> bool:
         """Tell whether the rules of a leaf depend on any of the nodes."""
         asked = {self.parents[place] for place, _ in self.leaves[leaf]} | {self.child}
         return not asked.isdisjoint(nodes)
@@ -149,7 +149,7 @@ class FamilyRules:
                 found.append(next(iter(parts)) if len(parts) == 1 else And(tuple(parts)))
         return found
 
-    def as_dict(self, places: Mapping[Node, int]) -> dict[str, Any]:
+    def as_dict(self, places: Mapping[NetNode, int]) -> dict[str, Any]:
         """Return the rules as plain values; nodes by their place in the net."""
         return {
             "child": places[self.child],
@@ -162,7 +162,9 @@ class FamilyRules:
         }
 
     @classmethod
-    def from_file(cls, file: FamilyFile, layout: Layout, nodes: Sequence[Node]) -> FamilyRules:
+    def from_file(
+        cls, file: FamilyFile, layout: NetLayout, nodes: Sequence[NetNode]
+    ) -> FamilyRules:
         """Undo `as_dict`."""
         if any(place >= len(nodes) for place in (file.child, *file.parents)):
             raise InputError(f"the net has {len(nodes)} nodes; child and parents are others")
@@ -208,12 +210,14 @@ class Family:
     of a relationship is given. Without, all links among the parents are given.
     """
 
-    child: Node
-    parents: tuple[Node, ...]
+    child: NetNode
+    parents: tuple[NetNode, ...]
     given: tuple[Relationship, ...]
 
     @classmethod
-    def of(cls, child: Node, parents: Sequence[Node], layout: Layout, *, links: bool) -> Family:
+    def of(
+        cls, child: NetNode, parents: Sequence[NetNode], layout: NetLayout, *, links: bool
+    ) -> Family:
         """Split the parents into given relationships and others."""
         own = child.relationship if child.is_attribute else None
         asked = {n.relationship for n in parents if n.relationship is not None and not links}

@@ -20,8 +20,8 @@ def bdeu(family: Counts, sample_size: float = 10.0) -> float:
     --------
     >>> import numpy as np
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.bayesnet_nodes import Node
-    >>> coin = Node(Predicate("coin"), (), ("F", "T"))
+    >>> from mlnlearn.model.bayesnet_nodes import NetNode
+    >>> coin = NetNode(Predicate("coin"), (), ("F", "T"))
     >>> heads = Counts((coin,), (np.array([1], np.int32),), np.array([1]))
     >>> round(math.exp(bdeu(heads)), 6)
     0.5

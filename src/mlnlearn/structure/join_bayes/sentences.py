@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from mlnlearn.data.load.mapping import Mapping
-from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, Node
+from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 
@@ -33,14 +33,14 @@ class _Words:
                 columns[name] = column.name
         return cls(tables, columns)
 
-    def rows(self, node: Node) -> str:
+    def rows(self, node: NetNode) -> str:
         """Return what the rows are that a node is an attribute of."""
         name = node.predicate.name
         if name in self.tables and not node.is_link:
             return self.tables[name]
         return " and ".join(node.predicate.types[: len(node.variables)])
 
-    def value(self, node: Node, value: int, *, whose: str = "") -> str:
+    def value(self, node: NetNode, value: int, *, whose: str = "") -> str:
         """Return what it is to have a value: a column and what stands in it."""
         name, text = node.predicate.name, node.values[value]
         column = self.columns.get(name, self.tables.get(name, name))

@@ -80,8 +80,8 @@ def grow_tree(family: Counts, *, min_rows: float = 2.0, pruning: str = "none") -
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.model.bayesnet_nodes import Node
-    >>> wet, rain = (Node(Predicate(name), (), ("F", "T")) for name in ("wet", "rain"))
+    >>> from mlnlearn.model.bayesnet_nodes import NetNode
+    >>> wet, rain = (NetNode(Predicate(name), (), ("F", "T")) for name in ("wet", "rain"))
     >>> codes = np.array([[0, 1, 1], [0, 0, 1]], np.int32)
     >>> tree = grow_tree(Counts((wet, rain), tuple(codes), np.array([8, 1, 5])))
     >>> list(tree.leaves())

@@ -30,9 +30,9 @@ from mlnlearn.structure.lifted_search.candidates import (
     shapes_of,
 )
 from mlnlearn.structure.lifted_search.parts import Parts
-from mlnlearn.structure.lifted_search.problem import Limits
-from mlnlearn.structure.lifted_search.search import Choice, Search
-from mlnlearn.structure.lifted_search.steps import Step, next_step
+from mlnlearn.structure.lifted_search.problem import CandidateLimits
+from mlnlearn.structure.lifted_search.search import Choice, ClauseSearch
+from mlnlearn.structure.lifted_search.steps import AddedClause, next_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class LSLNotes(Notes):
 
     likelihood: float
     held_out: float | None
-    steps: tuple[Step, ...]
+    steps: tuple[AddedClause, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         databases = data.databases
         given = {} if candidates is None else {"candidates given": map(str, candidates)}
         journal = journal_of(course.run.checkpoint, self, databases, given)
-        limits = Limits(self.max_axes, self.max_terms)
+        limits = CandidateLimits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
         parts = Parts(databases, self.sigma, limits, held_out=validates)
         chosen = candidates
@@ -158,8 +158,8 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
             )
             chosen = [c for c in chosen if is_size_neutral(c) or not self.size_neutral]
         choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
-        search = Search(parts, shapes_of(chosen), choice)
-        steps: list[Step] = []
+        search = ClauseSearch(parts, shapes_of(chosen), choice)
+        steps: list[AddedClause] = []
         yield _fitted(parts, steps, validates)
         while self.max_clauses is None or len(steps) < self.max_clauses:
             course.check()
@@ -171,7 +171,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
             course.tell(f"clauses: {step.clause}", len(steps))
 
 
-def _fitted(parts: Parts, steps: Sequence[Step], validated: bool) -> Fitted[MLN, LSLNotes]:
+def _fitted(parts: Parts, steps: Sequence[AddedClause], validated: bool) -> Fitted[MLN, LSLNotes]:
     """Gather the rules of all components, unit clauses first."""
     found = parts.distinct()
     rules = [

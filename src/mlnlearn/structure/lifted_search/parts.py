@@ -26,8 +26,8 @@ from mlnlearn.model.mln import unit_atom
 from mlnlearn.structure.lifted_search.ascend import curvature_of
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.problem import (
+    CandidateLimits,
     Extended,
-    Limits,
     Problem,
     build_problem,
     leave_one_out,
@@ -114,7 +114,12 @@ class Parts:
     """The components there are, and what it takes to extend them."""
 
     def __init__(
-        self, databases: Sequence[Database], sigma: float, limits: Limits, *, held_out: bool
+        self,
+        databases: Sequence[Database],
+        sigma: float,
+        limits: CandidateLimits,
+        *,
+        held_out: bool,
     ) -> None:
         self.engine = MemoryEngine(databases)
         self.schema = databases[0].schema.without_functional()

@@ -25,7 +25,7 @@ _STEP = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CandidateLimits:
     """What a candidate may cost.
 
     Attributes
@@ -76,7 +76,7 @@ def build_problem(
     formulas: Sequence[Formula],
     counts: Floats,
     sizes: Sequence[dict[str, int]],
-    limits: Limits,
+    limits: CandidateLimits,
 ) -> Problem:
     """Compile features for all databases; NotLiftable or MemoryLimitError where too costly."""
     largest = {kind: max(known[kind] for known in sizes) for kind in sizes[0]}

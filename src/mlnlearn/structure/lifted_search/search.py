@@ -29,7 +29,7 @@ class Choice:
     max_candidate_seconds: float | None = None
 
 
-class Search:
+class ClauseSearch:
     """Finds the next clause to add.
 
     Parameters

@@ -15,7 +15,7 @@ from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.parts import Candidate, Part, Trial
-from mlnlearn.structure.lifted_search.search import Search
+from mlnlearn.structure.lifted_search.search import ClauseSearch
 
 Json = Any
 
@@ -24,7 +24,7 @@ _NUMBERS = ("objective", "likelihood", "tilt")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AddedClause:
     """A clause that was added, for progress reports.
 
     Attributes
@@ -43,7 +43,7 @@ class Step:
     held_out: float | None
 
 
-def next_step(search: Search, journal: Journal, number: int) -> Step | None:
+def next_step(search: ClauseSearch, journal: Journal, number: int) -> AddedClause | None:
     """Add the best clause to the network, or the one that was written down; None at the end."""
     key = f"step {number}"
     if key not in journal:
@@ -54,12 +54,12 @@ def next_step(search: Search, journal: Journal, number: int) -> Step | None:
     return None if record is None else _taken_up(search, record)
 
 
-def _step(search: Search, clause: Clause, record: Json) -> Step:
+def _step(search: ClauseSearch, clause: Clause, record: Json) -> AddedClause:
     held_out = float(sum(record["gains"])) if len(search.parts.folds) else None
-    return Step(clause, record["gain"], held_out)
+    return AddedClause(clause, record["gain"], held_out)
 
 
-def _written(search: Search, trial: Trial) -> Json:
+def _written(search: ClauseSearch, trial: Trial) -> Json:
     """Return what a step did and what is to be known for the next."""
     numbers = {shape: number for number, shape in enumerate(search.shapes)}
     part = search.parts.touched(trial.candidate.shape)
@@ -85,7 +85,7 @@ def _written(search: Search, trial: Trial) -> Json:
     }
 
 
-def _taken_up(search: Search, record: Json) -> Step:
+def _taken_up(search: ClauseSearch, record: Json) -> AddedClause:
     """Bring the search to where a step had left it."""
     shapes = search.shapes
     shape = shapes[record["shape"]]
@@ -102,7 +102,7 @@ def _taken_up(search: Search, record: Json) -> Step:
     return _step(search, clause, record)
 
 
-def _part(search: Search, shape: Shape, clause: Clause, values: Json) -> Part:
+def _part(search: ClauseSearch, shape: Shape, clause: Clause, values: Json) -> Part:
     """Return the component that a clause was added to, with the weights it had then."""
     before = search.parts.touched(shape)
     formulas = (*before.formulas, clause.formula)

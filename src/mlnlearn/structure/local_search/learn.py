@@ -28,7 +28,7 @@ from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.moves import Language
 from mlnlearn.structure.search.network import Model
-from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
+from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 
@@ -99,7 +99,7 @@ class ILS(SearchSettings[ILSNotes]):
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, ILSNotes]]:
         """Yield the network with the unit clauses alone, and after every walk."""
         with self.started(data, course) as search:
-            yield from _Run(self, search).steps()
+            yield from _LocalSearchRun(self, search).steps()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +120,10 @@ class DiscriminativeILS(ILS):
         return (self.target,)
 
 
-class _Run:
+class _LocalSearchRun:
     """One run of ILS."""
 
-    def __init__(self, settings: ILS, search: Search) -> None:
+    def __init__(self, settings: ILS, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
         predicates = search.background.schema.predicates

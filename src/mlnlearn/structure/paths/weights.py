@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
-from mlnlearn.counting.path_evidence import Collector, Evidence
+from mlnlearn.counting.path_evidence import Collector, RuleEvidence
 from mlnlearn.counting.path_rules import LinkRules
 from mlnlearn.model.paths.scoring import LinkWeights, OwnLinks
 
@@ -44,7 +44,7 @@ class Choices:
     """
 
     link: int
-    evidence: Evidence
+    evidence: RuleEvidence
     answers: NDArray[np.int64]
     left_out: Bools
     crowds: NDArray[np.float64]

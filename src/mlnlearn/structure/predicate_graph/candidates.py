@@ -68,7 +68,7 @@ Measure = Callable[[Sequence[Clause], str], Mapping[Clause, Measured]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClauseLimits:
     """Which clauses may be built.
 
     Attributes
@@ -90,7 +90,7 @@ class Limits:
 
 
 def grow(
-    graph: PredicateGraph, loops: Sequence[ClauseKey], measure: Measure, limits: Limits
+    graph: PredicateGraph, loops: Sequence[ClauseKey], measure: Measure, limits: ClauseLimits
 ) -> list[Measured]:
     """Return the candidate clauses: edges, and whatever improves upon what it was extended from.
 
@@ -182,7 +182,7 @@ class _Growing:
     is all that is known of it.
     """
 
-    def __init__(self, graph: PredicateGraph, limits: Limits) -> None:
+    def __init__(self, graph: PredicateGraph, limits: ClauseLimits) -> None:
         self.limits = limits
         self.labels = [(node.predicate, node.positive) for node in graph.nodes]
         number = {node: place for place, node in enumerate(graph.nodes)}

@@ -7,7 +7,7 @@ from collections import Counter
 from html import escape
 
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
-from mlnlearn.structure.predicate_graph.links import Edge, Node
+from mlnlearn.structure.predicate_graph.links import Edge, SignedPredicate
 
 Point = tuple[float, float]
 
@@ -55,7 +55,7 @@ def to_svg(graph: PredicateGraph, size: int = 720) -> str:
     (4, 4)
     """
     places = _on_a_circle(graph.nodes, size)
-    parallel: Counter[frozenset[Node]] = Counter()
+    parallel: Counter[frozenset[SignedPredicate]] = Counter()
     lines = []
     for edge in graph.edges:
         pair = frozenset((edge.first, edge.second))
@@ -73,7 +73,7 @@ def to_svg(graph: PredicateGraph, size: int = 720) -> str:
     return "\n".join([head, *lines, *nodes, "</svg>"])
 
 
-def _on_a_circle(nodes: tuple[Node, ...], size: int) -> dict[Node, Point]:
+def _on_a_circle(nodes: tuple[SignedPredicate, ...], size: int) -> dict[SignedPredicate, Point]:
     middle, radius = size / 2, 0.38 * size
     turns = [2.0 * math.pi * place / max(len(nodes), 1) for place in range(len(nodes))]
     return {
@@ -83,7 +83,7 @@ def _on_a_circle(nodes: tuple[Node, ...], size: int) -> dict[Node, Point]:
 
 
 def _line(
-    graph: PredicateGraph, edge: Edge, places: dict[Node, Point], rank: int, size: int
+    graph: PredicateGraph, edge: Edge, places: dict[SignedPredicate, Point], rank: int, size: int
 ) -> str:
     """Draw an edge; those between the same nodes bend apart."""
     (x1, y1), (x2, y2) = places[edge.first], places[edge.second]

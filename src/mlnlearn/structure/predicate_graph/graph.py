@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.clauses import Clause
-from mlnlearn.structure.predicate_graph.links import Edge, Node, formula_of, links
+from mlnlearn.structure.predicate_graph.links import Edge, SignedPredicate, formula_of, links
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PredicateGraph:
     (4, 27)
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[SignedPredicate, ...]
     edges: Mapping[Edge, Clause]
     measures: Mapping[Edge, float] | None = None
 
@@ -43,7 +43,9 @@ class PredicateGraph:
         Links with the same clause are one edge; links whose clause has a single literal, or is
         always true, are none.
         """
-        nodes = tuple(Node(p, positive) for p in predicates for positive in (True, False))
+        nodes = tuple(
+            SignedPredicate(p, positive) for p in predicates for positive in (True, False)
+        )
         edges: dict[Edge, Clause] = {}
         seen: set[Clause] = set()
         for first, second in combinations_with_replacement(nodes, 2):

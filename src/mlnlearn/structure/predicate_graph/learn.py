@@ -26,13 +26,18 @@ from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted
 from mlnlearn.settings import AtLeast
-from mlnlearn.structure.predicate_graph.candidates import Limits, Measured, edge_measures, grow
+from mlnlearn.structure.predicate_graph.candidates import (
+    ClauseLimits,
+    Measured,
+    edge_measures,
+    grow,
+)
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import identities, loops
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
 from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.network import Alone, Model
-from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
+from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 _BATCH = 1024
@@ -115,13 +120,13 @@ class GSLP(SearchSettings[GSLPNotes]):
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, GSLPNotes]]:
         """Yield the network with the unit clauses alone, and after every clause that is added."""
         with self.started(data, course) as search:
-            yield from _Run(self, search, identities(data.databases)).steps()
+            yield from _GraphRun(self, search, identities(data.databases)).steps()
 
 
-class _Run:
+class _GraphRun:
     """One run of GSLP."""
 
-    def __init__(self, settings: GSLP, search: Search, identities: frozenset[str]) -> None:
+    def __init__(self, settings: GSLP, search: SearchRun, identities: frozenset[str]) -> None:
         self.settings = settings
         self.search = search
         self.identities = identities
@@ -135,7 +140,7 @@ class _Run:
         yield self.fitted(self.model)
         whole = self.whole_graph()
         self.graph = self.reduced_graph(whole)
-        limits = Limits(
+        limits = ClauseLimits(
             settings.max_literals, settings.max_same, settings.close_cycles, settings.beam
         )
         longest = min(settings.max_loop, settings.max_literals)

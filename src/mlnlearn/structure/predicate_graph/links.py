@@ -11,12 +11,12 @@ from mlnlearn.logic.clauses import Clause, clause
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class PredicateLink:
     """Pairs of argument places, one of each predicate, that hold the same variable.
 
     Examples
     --------
-    >>> print(Link(((0, 1), (1, 0))))
+    >>> print(PredicateLink(((0, 1), (1, 0))))
     <0 1|1 0>
     """
 
@@ -25,12 +25,12 @@ class Link:
     def __str__(self) -> str:
         return "<" + "|".join(f"{u} {v}" for u, v in self.pairs) + ">"
 
-    def turned(self) -> Link:
+    def turned(self) -> PredicateLink:
         """Return the link seen from the second predicate."""
-        return Link(tuple((v, u) for u, v in self.pairs))
+        return PredicateLink(tuple((v, u) for u, v in self.pairs))
 
 
-def links(first: Predicate, second: Predicate) -> tuple[Link, ...]:
+def links(first: Predicate, second: Predicate) -> tuple[PredicateLink, ...]:
     """Return all links between the template atoms of two predicates (definition 2).
 
     Some places of the first predicate, in order, are each paired with a place of the same type of
@@ -54,12 +54,12 @@ def links(first: Predicate, second: Predicate) -> tuple[Link, ...]:
         pairs = tuple((u, v) for u, v in enumerate(chosen) if v is not None)
         once = len({v for _, v in pairs}) == len(pairs)
         if pairs and (once or first == second):
-            found.append(Link(pairs))
+            found.append(PredicateLink(pairs))
     return tuple(sorted(found, key=lambda link: (len(link.pairs), link)))
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SignedPredicate:
     """A predicate, or its negation."""
 
     predicate: Predicate
@@ -75,15 +75,15 @@ class Edge:
 
     Examples
     --------
-    >>> advised = Node(Predicate("advisedBy", ("person", "person")), positive=False)
-    >>> student = Node(Predicate("student", ("person",)))
-    >>> print(Edge(advised, student, Link(((0, 0),))))
+    >>> advised = SignedPredicate(Predicate("advisedBy", ("person", "person")), positive=False)
+    >>> student = SignedPredicate(Predicate("student", ("person",)))
+    >>> print(Edge(advised, student, PredicateLink(((0, 0),))))
     !advisedBy <0 0> student
     """
 
-    first: Node
-    second: Node
-    link: Link
+    first: SignedPredicate
+    second: SignedPredicate
+    link: PredicateLink
 
     def __str__(self) -> str:
         return f"{self.first} {self.link} {self.second}"
@@ -100,9 +100,9 @@ def formula_of(edge: Edge) -> Clause:
 
     Examples
     --------
-    >>> advised = Node(Predicate("AdvisedBy", ("person", "person")))
-    >>> professor = Node(Predicate("Professor", ("person",)))
-    >>> print(formula_of(Edge(professor, advised, Link(((0, 1),)))))
+    >>> advised = SignedPredicate(Predicate("AdvisedBy", ("person", "person")))
+    >>> professor = SignedPredicate(Predicate("Professor", ("person",)))
+    >>> print(formula_of(Edge(professor, advised, PredicateLink(((0, 1),)))))
     AdvisedBy(x1,x2) v Professor(x2)
     """
     first = [Variable(f"a{place}") for place in range(edge.first.predicate.arity)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.structure.predicate_graph.links import Node
+from mlnlearn.structure.predicate_graph.links import SignedPredicate
 
 # A literal under construction: the number of its node and the numbers of its variables.
 Draft = list[tuple[int, list[int]]]
@@ -27,13 +27,13 @@ class Drafting:
 
     Examples
     --------
-    >>> advised = Node(Predicate("advisedBy", ("person", "person")), positive=False)
-    >>> student = Node(Predicate("student", ("person",)))
+    >>> advised = SignedPredicate(Predicate("advisedBy", ("person", "person")), positive=False)
+    >>> student = SignedPredicate(Predicate("student", ("person",)))
     >>> Drafting([advised, student]).draft([(0, 0, ((0, 1),), False), (0, 1, ((0, 0),), False)])
     [(0, [0, 1]), (0, [2, 0]), (1, [0])]
     """
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[SignedPredicate]) -> None:
         numbers: dict[Predicate, int] = {}
         self.predicate = [numbers.setdefault(n.predicate, len(numbers)) for n in nodes]
         self.arity = [node.predicate.arity for node in nodes]

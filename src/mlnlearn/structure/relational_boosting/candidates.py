@@ -19,7 +19,7 @@ _GAPS = (4.0, 32.0)
 
 
 @dataclass(frozen=True)
-class Path:
+class LinkPath:
     """Steps from an example, without aggregates yet (backward ones say ``"count"``).
 
     Attributes
@@ -43,7 +43,7 @@ Said: TypeAlias = tuple[tuple[Aggregate, int | None, float | None], Aggregate]
 """An innermost aggregate with its window, and the aggregate of all steps before it."""
 
 
-def extended(view: Relational, base: RowSet, path: Path | None) -> Iterator[Path]:
+def extended(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[LinkPath]:
     """Yield the paths with one step more; None for those of the first step."""
     here = base if path is None else view[path.end]
     steps = () if path is None else path.steps
@@ -51,13 +51,13 @@ def extended(view: Relational, base: RowSet, path: Path | None) -> Iterator[Path
     for name, column in here.links.items():
         came = isinstance(last, Backward) and last.link == name
         if not came:
-            yield Path((*steps, Forward(name)), column.to)
+            yield LinkPath((*steps, Forward(name)), column.to)
     if path is None and base.name not in view.row_sets:
         return
     if path is None and not _is_entity(view, base):
         return
     for rows, link in view.pointing[here.name]:
-        yield Path((*steps, Backward(rows, link, "count")), rows)
+        yield LinkPath((*steps, Backward(rows, link, "count")), rows)
 
 
 def _is_entity(view: Relational, base: RowSet) -> bool:
@@ -65,7 +65,7 @@ def _is_entity(view: Relational, base: RowSet) -> bool:
     return base.name in view.row_sets and view[base.name].rows == base.rows
 
 
-def features_at(path: Path | None, evaluator: Evaluator, base: RowSet) -> Iterator[Feature]:
+def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> Iterator[Feature]:
     """Yield the features that end at a path: of each column, and of the rows themselves."""
     view = evaluator.data
     here = base if path is None else view[path.end]
@@ -97,7 +97,7 @@ def _unit(column: Column, evaluator: Evaluator) -> Unit:
     return "age" if evaluator.timed else "moment"
 
 
-def _of_rows(path: Path, evaluator: Evaluator) -> Iterator[Said]:
+def _of_rows(path: LinkPath, evaluator: Evaluator) -> Iterator[Said]:
     """Yield what is said of rows that come at the end of a path."""
     last = path.steps[-1]
     if not isinstance(last, Backward):
@@ -112,7 +112,7 @@ def _of_rows(path: Path, evaluator: Evaluator) -> Iterator[Said]:
             yield ("count", None, seconds), "mean"
 
 
-def _of_numbers(path: Path, evaluator: Evaluator) -> Iterator[Said]:
+def _of_numbers(path: LinkPath, evaluator: Evaluator) -> Iterator[Said]:
     timed, single = _history(path, evaluator)
     if single:
         yield ("mean", None, None), "mean"
@@ -129,7 +129,9 @@ def _of_numbers(path: Path, evaluator: Evaluator) -> Iterator[Said]:
             yield ("mean", None, seconds), "mean"
 
 
-def _of_names(path: Path, evaluator: Evaluator, name: str, column: Nominal) -> Iterator[Feature]:
+def _of_names(
+    path: LinkPath, evaluator: Evaluator, name: str, column: Nominal
+) -> Iterator[Feature]:
     timed, single = _history(path, evaluator)
     few = name != NAME or len(column.names) <= _FEW_NAMES
     if path.backward == 1 and (timed or single) and few:
@@ -159,11 +161,11 @@ def _with(steps: tuple[Step, ...], said: Said) -> tuple[Step, ...]:
     return tuple(reversed(found))
 
 
-def _innermost(path: Path) -> Backward:
+def _innermost(path: LinkPath) -> Backward:
     return next(step for step in reversed(path.steps) if isinstance(step, Backward))
 
 
-def _history(path: Path, evaluator: Evaluator) -> tuple[bool, bool]:
+def _history(path: LinkPath, evaluator: Evaluator) -> tuple[bool, bool]:
     """Return whether the innermost rows have times that count, and whether each has but one."""
     step = _innermost(path)
     groups = evaluator.groups(step.rows, step.link)

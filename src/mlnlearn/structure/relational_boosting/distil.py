@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Between
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
-from mlnlearn.model.relational.trees import Node
+from mlnlearn.model.relational.trees import FeatureNode
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
-from mlnlearn.structure.relational_boosting.steps import Boosting
+from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
 _SAMPLE = 10_000
 _CANDIDATES = 800
@@ -53,7 +53,7 @@ class DistilSettings:
     trust: float = 1.0
 
 
-def distil(run: Boosting, settings: DistilSettings) -> RuleList:
+def distil(run: BoostingRun, settings: DistilSettings) -> RuleList:
     """Return a short list of rules for the trees of a run, fitted to its examples.
 
     Parameters
@@ -67,7 +67,7 @@ def distil(run: Boosting, settings: DistilSettings) -> RuleList:
         return _distilled(run, settings)
 
 
-def _distilled(run: Boosting, settings: DistilSettings) -> RuleList:
+def _distilled(run: BoostingRun, settings: DistilSettings) -> RuleList:
     rows = run.rows
     if len(rows) > _SAMPLE:
         rng = np.random.default_rng([settings.seed, 3])
@@ -97,7 +97,7 @@ def _distilled(run: Boosting, settings: DistilSettings) -> RuleList:
     return RuleList(tuple(fit.weights[0].tolist()), tuple(rules))
 
 
-def list_scores(run: Boosting, rules: RuleList, rows: Ints) -> Floats:
+def list_scores(run: BoostingRun, rules: RuleList, rows: Ints) -> Floats:
     """Return the scores that a list gives to examples."""
     scores = np.repeat(np.array([rules.start]), len(rows), axis=0)
     for rule in rules.rules:
@@ -105,11 +105,11 @@ def list_scores(run: Boosting, rules: RuleList, rows: Ints) -> Floats:
     return scores
 
 
-def _candidates(trees: Sequence[Node]) -> Iterator[tuple[Condition, ...]]:
+def _candidates(trees: Sequence[FeatureNode]) -> Iterator[tuple[Condition, ...]]:
     """Yield the beginnings of branches, each once, those of the first trees first."""
     seen: set[tuple[Condition, ...]] = set()
     for tree in trees:
-        waiting: list[tuple[Node, tuple[Condition, ...]]] = [(tree, ())]
+        waiting: list[tuple[FeatureNode, tuple[Condition, ...]]] = [(tree, ())]
         while waiting:
             node, body = waiting.pop()
             key = tuple(sorted(body, key=str))
@@ -150,7 +150,7 @@ def _length(body: tuple[Condition, ...]) -> tuple[int, int, bool, int]:
     return len(body), links, denies, len(" ".join(map(str, body)))
 
 
-def _covered(run: Boosting, body: Sequence[Condition], rows: Ints) -> NDArray[np.bool_]:
+def _covered(run: BoostingRun, body: Sequence[Condition], rows: Ints) -> NDArray[np.bool_]:
     found = np.ones(len(rows), np.bool_)
     for condition in body:
         found &= run.passes(condition.test, rows) == condition.holds
@@ -160,7 +160,7 @@ def _covered(run: Boosting, body: Sequence[Condition], rows: Ints) -> NDArray[np
 class _ListFit:
     """Weights of a list, fitted to a goal, while rules are chosen by what the trees say."""
 
-    def __init__(self, run: Boosting, rows: Ints, settings: DistilSettings) -> None:
+    def __init__(self, run: BoostingRun, rows: Ints, settings: DistilSettings) -> None:
         self.loss, self.ridge = run.loss, settings.ridge
         self.label, self.weight = run.label[rows], run.weight[rows]
         self.taught = _means(run.loss, run.scores[rows])
@@ -226,7 +226,7 @@ def _deviances(loss: Loss, scores: Floats, goal: Floats) -> Floats:
 
 
 def _rule(
-    run: Boosting,
+    run: BoostingRun,
     body: tuple[Condition, ...],
     covered: NDArray[np.bool_],
     weights: Floats,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.examples import Examples
+from mlnlearn.counting.examples import RowExamples
 
 _SMALL, _LARGE = 3_000, 20_000
 _HELD_OUT = 0.2
 _FOLDS = 5
 
 
-def held_out(examples: Examples, rows: Ints, seed: int) -> list[Ints]:
+def held_out(examples: RowExamples, rows: Ints, seed: int) -> list[Ints]:
     """Return the examples held out in each of some folds.
 
     What comes later is predicted from what came before, so where examples have times, the last

@@ -82,14 +82,14 @@ class Cut:
 
 
 @dataclass(eq=False)
-class Grown:
+class GrowingNode:
     """A node while a tree grows: its examples, its values, its split if it has one."""
 
     rows: Ints
     values: Floats
     cut: Cut | None = None
-    yes: Grown | None = None
-    no: Grown | None = None
+    yes: GrowingNode | None = None
+    no: GrowingNode | None = None
 
 
 def grow(
@@ -99,7 +99,7 @@ def grow(
     curvatures: Floats,
     use: NDArray[np.bool_],
     settings: GrowSettings,
-) -> Grown:
+) -> GrowingNode:
     """Grow a tree on some examples.
 
     Parameters
@@ -113,8 +113,8 @@ def grow(
     settings
         Its size.
     """
-    search = _Search(binned, gradients, curvatures, use, settings)
-    root = Grown(rows, search.value(rows))
+    search = _SplitSearch(binned, gradients, curvatures, use, settings)
+    root = GrowingNode(rows, search.value(rows))
     leaves = [_Leaf(root, *search.looked(rows))]
     number = 1
     while number < settings.max_leaves:
@@ -125,8 +125,8 @@ def grow(
         node = leaf.node
         passing = search.passes(leaf.cut, node.rows)
         node.cut = leaf.cut
-        node.yes = Grown(node.rows[passing], search.value(node.rows[passing]))
-        node.no = Grown(node.rows[~passing], search.value(node.rows[~passing]))
+        node.yes = GrowingNode(node.rows[passing], search.value(node.rows[passing]))
+        node.no = GrowingNode(node.rows[~passing], search.value(node.rows[~passing]))
         number += 1
         if number < settings.max_leaves:
             # the larger part's sums are what the smaller one leaves of those of both
@@ -159,12 +159,12 @@ class _Sums:
 class _Leaf:
     """A leaf that may yet be split."""
 
-    node: Grown
+    node: GrowingNode
     cut: Cut
     sums: _Sums
 
 
-class _Search:
+class _SplitSearch:
     """Finds the best split of a node."""
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.examples import Examples, examples_of, find_place
+from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import FLAGS, Relational, relational
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
@@ -21,7 +21,7 @@ from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.model.relational.rules import RuleList
-from mlnlearn.model.relational.trees import Node
+from mlnlearn.model.relational.trees import FeatureNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
@@ -29,8 +29,8 @@ from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil
 from mlnlearn.structure.relational_boosting.folds import held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.losses import Loss
-from mlnlearn.structure.relational_boosting.steps import Boosting, StepSettings
-from mlnlearn.structure.relational_boosting.table import OpenSettings, Search, Table
+from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
+from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
@@ -130,7 +130,11 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
             yield Fitted(start.with_trees_of(fitted.model), fitted.notes)
 
     def learn_examples(
-        self, view: Relational, examples: Examples, course: Course, journal: Journal | None = None
+        self,
+        view: Relational,
+        examples: RowExamples,
+        course: Course,
+        journal: Journal | None = None,
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from examples of any kind; the view must not hold what is to be predicted."""
         run = _Learning(self, view, examples)
@@ -144,7 +148,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
 class _Learning:
     """A run: which examples, what they lose, and how far it is."""
 
-    def __init__(self, learner: RelationalBoost, view: Relational, examples: Examples) -> None:
+    def __init__(self, learner: RelationalBoost, view: Relational, examples: RowExamples) -> None:
         self.learner, self.view, self.examples = learner, view, examples
         self.rows = np.flatnonzero(examples.known)
         if not len(self.rows):
@@ -158,10 +162,10 @@ class _Learning:
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
         self.settings = self._settings()
-        self.best: tuple[Node, ...] = ()
+        self.best: tuple[FeatureNode, ...] = ()
         self.notes = BoostNotes()
 
-    def _settings(self) -> StepSettings:
+    def _settings(self) -> TreeStepSettings:
         """Return the settings of steps, those not given by the number of examples."""
         learner = self.learner
         number = float(len(self.rows))
@@ -177,16 +181,16 @@ class _Learning:
         size = GrowSettings(
             learner.max_leaves or leaves, learner.min_examples or least, learner.ridge
         )
-        return StepSettings(learner.rate, learner.share, learner.max_rows, size, learner.seed)
+        return TreeStepSettings(learner.rate, learner.share, learner.max_rows, size, learner.seed)
 
-    def open(self) -> Table:
+    def open(self) -> FeatureTable:
         learner, examples = self.learner, self.examples
         start = self.loss.start(self.label[self.rows], examples.weight[self.rows])
         scores = np.repeat(start[None], len(self.label), axis=0)
         weight = np.where(examples.known, examples.weight, 0.0)
         gradients, curvatures = self.loss.slopes(scores, self.label, weight)
         timed = examples.base.times is not None
-        search = Search(
+        search = FeatureSearch(
             Evaluator(self.view, timed, learner.until),
             examples.base,
             gradients,
@@ -204,7 +208,7 @@ class _Learning:
         return table
 
     def choose(
-        self, table: Table, course: Course, journal: Journal
+        self, table: FeatureTable, course: Course, journal: Journal
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Find the number of steps that is best on held-out examples."""
         folds = [
@@ -230,7 +234,7 @@ class _Learning:
         self.kept = self._kept(runs[0], folds[0])
 
     def refit(
-        self, table: Table, course: Course, journal: Journal
+        self, table: FeatureTable, course: Course, journal: Journal
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from all examples."""
         run = self._boosting(table, self.rows)
@@ -242,7 +246,7 @@ class _Learning:
         listed = replace(distil(run, self._distil_settings(self.trust)), kept=self.kept)
         yield self.fitted(tuple(run.trees), run.start, listed)
 
-    def _kept(self, run: Boosting, fold: Ints) -> float | None:
+    def _kept(self, run: BoostingRun, fold: Ints) -> float | None:
         """Return how much of its gain on held-out examples a run keeps when it is distilled."""
         first = run.truncated(self.notes.steps)
         whole = first.deviance(fold)
@@ -264,12 +268,12 @@ class _Learning:
         classes = tuple(self.examples.classes)
         return DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes, trust)
 
-    def _boosting(self, table: Table, rows: Ints) -> Boosting:
-        return Boosting(table, self.loss, self.label, self.examples.weight, rows, self.settings)
+    def _boosting(self, table: FeatureTable, rows: Ints) -> BoostingRun:
+        return BoostingRun(table, self.loss, self.label, self.examples.weight, rows, self.settings)
 
     def fitted(
         self,
-        trees: tuple[Node, ...],
+        trees: tuple[FeatureNode, ...],
         start: Floats | None = None,
         listed: RuleList | None = None,
     ) -> Fitted[RelationalModel, BoostNotes]:
@@ -289,7 +293,7 @@ class _Learning:
         return Fitted(model, self.notes)
 
 
-def _empty_model(data: Data, view: Relational, examples: Examples) -> RelationalModel:
+def _empty_model(data: Data, view: Relational, examples: RowExamples) -> RelationalModel:
     """Return a model that says nothing yet but what it is about."""
     home = examples.home
     name = next(
@@ -309,7 +313,7 @@ def _empty_model(data: Data, view: Relational, examples: Examples) -> Relational
     )
 
 
-def _loss(examples: Examples) -> Loss:
+def _loss(examples: RowExamples) -> Loss:
     if not examples.classes:
         return Loss("squares", 1)
     if len(examples.classes) == 2:
@@ -317,7 +321,7 @@ def _loss(examples: Examples) -> Loss:
     return Loss("classes", len(examples.classes))
 
 
-def _scaled(node: Node, by: float) -> Node:
+def _scaled(node: FeatureNode, by: float) -> FeatureNode:
     if by == 1.0:
         return node
     values = tuple(by * value for value in node.values)
@@ -350,13 +354,13 @@ def _best_step(curve: Sequence[float]) -> int:
     return best
 
 
-def _mean_deviance(runs: list[Boosting], folds: list[Ints]) -> float:
+def _mean_deviance(runs: list[BoostingRun], folds: list[Ints]) -> float:
     sizes = [float(run.weight[fold].sum()) for run, fold in zip(runs, folds, strict=True)]
     found = [run.deviance(fold) for run, fold in zip(runs, folds, strict=True)]
     return float(np.average(found, weights=sizes))
 
 
-def _stepped(runs: list[Boosting], journal: Journal, key: str) -> None:
+def _stepped(runs: list[BoostingRun], journal: Journal, key: str) -> None:
     """Make a step of each run, or take those that the journal has."""
     if key in journal:
         file = decode(journal.get(key), TreesFile)

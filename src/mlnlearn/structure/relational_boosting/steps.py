@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.model.relational.trees import LARGEST, Node, Test
-from mlnlearn.structure.relational_boosting.grow import Grown, GrowSettings, grow
+from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
+from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
-from mlnlearn.structure.relational_boosting.table import Table
+from mlnlearn.structure.relational_boosting.table import FeatureTable
 
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
 
 @dataclass(frozen=True)
-class StepSettings:
+class TreeStepSettings:
     """How a step is made.
 
     Attributes
@@ -42,7 +42,7 @@ class StepSettings:
 
 
 @dataclass(eq=False)
-class Boosting:
+class BoostingRun:
     """A run over some of the examples, under way.
 
     Attributes
@@ -53,19 +53,19 @@ class Boosting:
         So far.
     """
 
-    table: Table
+    table: FeatureTable
     loss: Loss
     label: Floats
     weight: Floats
     rows: Ints
-    settings: StepSettings
+    settings: TreeStepSettings
 
     def __post_init__(self) -> None:
         self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
         self.scores = np.repeat(self.start[None], len(self.label), axis=0)
-        self.trees: list[Node] = []
+        self.trees: list[FeatureNode] = []
 
-    def step(self) -> Node:
+    def step(self) -> FeatureNode:
         """Grow a tree and add it."""
         gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         number = len(self.trees)
@@ -76,7 +76,7 @@ class Boosting:
         self.add(tree)
         return tree
 
-    def add(self, tree: Node) -> None:
+    def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
         waiting = [(tree, np.arange(len(self.label)))]
         while waiting:
@@ -88,9 +88,11 @@ class Boosting:
             waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
         self.trees.append(tree)
 
-    def truncated(self, steps: int) -> Boosting:
+    def truncated(self, steps: int) -> BoostingRun:
         """Return the run after its first steps."""
-        found = Boosting(self.table, self.loss, self.label, self.weight, self.rows, self.settings)
+        found = BoostingRun(
+            self.table, self.loss, self.label, self.weight, self.rows, self.settings
+        )
         for tree in self.trees[:steps]:
             found.add(tree)
         return found
@@ -129,16 +131,16 @@ class Boosting:
         use = rng.random(total) < self.settings.share
         return use if use.any() else np.ones(total, np.bool_)
 
-    def _finished(self, node: Grown, gradients: Floats, curvatures: Floats) -> Node:
+    def _finished(self, node: GrowingNode, gradients: Floats, curvatures: Floats) -> FeatureNode:
         """Return a grown tree with tests in words and the values of all outputs."""
         ridge = self.settings.size.ridge
         total = gradients[node.rows].sum(axis=0)
         values = self.settings.rate * total / (curvatures[node.rows].sum(axis=0) + ridge)
         if node.cut is None or node.yes is None or node.no is None:
-            return Node(tuple(values.tolist()))
+            return FeatureNode(tuple(values.tolist()))
         test = self._test(node.cut.feature, node.cut.passing)
         below = [self._finished(part, gradients, curvatures) for part in (node.yes, node.no)]
-        return Node(tuple(values.tolist()), test, *below)
+        return FeatureNode(tuple(values.tolist()), test, *below)
 
     def _test(self, feature: int, passing: NDArray[np.bool_]) -> Test:
         table = self.table

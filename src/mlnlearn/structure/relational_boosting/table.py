@@ -22,7 +22,7 @@ from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
-from mlnlearn.structure.relational_boosting.candidates import Path, extended, features_at
+from mlnlearn.structure.relational_boosting.candidates import LinkPath, extended, features_at
 from mlnlearn.structure.relational_boosting.closing import closing_features
 from mlnlearn.structure.relational_boosting.grow import Binned, has_column
 
@@ -68,7 +68,7 @@ class Opened:
 
 
 @dataclass(eq=False)
-class Table:
+class FeatureTable:
     """Features in bins: what trees are grown on.
 
     Attributes
@@ -100,7 +100,7 @@ class Table:
 
 
 @dataclass(eq=False)
-class Search:
+class FeatureSearch:
     """Opens features for the examples of a base."""
 
     evaluator: Evaluator
@@ -112,7 +112,7 @@ class Search:
     _looked: int = 0
     _tried: Counter[int] = field(default_factory=Counter)
 
-    def table(self, more: list[AnyFeature] | None = None) -> Table:
+    def table(self, more: list[AnyFeature] | None = None) -> FeatureTable:
         """Return the best features within the budget."""
         sampled = self._sampled()
         opened, paths = self._screened(sampled)
@@ -134,7 +134,7 @@ class Search:
         lowered = np.array([self._doubt(one.feature) + _chance(one.binning) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
         binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
-        return Table(kept, columns, binned)
+        return FeatureTable(kept, columns, binned)
 
     def _doubt(self, feature: AnyFeature) -> float:
         """Return what a feature's gain is lowered by: of many, one is the best by chance.
@@ -152,7 +152,7 @@ class Search:
         rng = np.random.default_rng(self.settings.seed)
         return np.sort(rng.choice(rows, _SAMPLE, replace=False))
 
-    def _screened(self, sampled: Ints) -> tuple[list[Opened], list[Path]]:
+    def _screened(self, sampled: Ints) -> tuple[list[Opened], list[LinkPath]]:
         """Score features path by path, longer paths where shorter ones told most."""
         base, view = self.base, self.evaluator.data
         opened = self._scored(features_at(None, self.evaluator, base), sampled)
@@ -213,7 +213,7 @@ class Search:
         known = ~np.isnan(values.values)
         return _in_several(values.values[known].astype(np.int64), part[known], len(values.names))
 
-    def _sets(self, paths: list[Path]) -> tuple[list[Feature], csr_array, Floats]:
+    def _sets(self, paths: list[LinkPath]) -> tuple[list[Feature], csr_array, Floats]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
         parts, features, scores = [], [], []
         for path, name, column in self._set_columns(paths):
@@ -246,7 +246,7 @@ class Search:
         lowered = np.array([self._doubt(features[at]) for at in best])
         return [features[at] for at in best], matrix, lowered
 
-    def _set_columns(self, paths: list[Path]) -> Iterator[tuple[Path, str, Nominal]]:
+    def _set_columns(self, paths: list[LinkPath]) -> Iterator[tuple[LinkPath, str, Nominal]]:
         view = self.evaluator.data
         for path in paths:
             for name, column in view[path.end].columns.items():
@@ -257,7 +257,7 @@ class Search:
                 ):
                     yield path, name, column
 
-    def _has(self, path: Path, column: Nominal, named: bool) -> tuple[csr_array | None, Ints]:
+    def _has(self, path: LinkPath, column: Nominal, named: bool) -> tuple[csr_array | None, Ints]:
         """Return which names (by code) examples have, those that enough of them have."""
         nothing = np.empty(0, np.int64)
         reached = self.evaluator.pairs(path.steps, self.base, _PAIRS)

@@ -13,7 +13,7 @@ from mlnlearn.logic.formulas import Rule
 from mlnlearn.run import check_time
 from mlnlearn.structure.search.alone import fit_alone, fit_held_out
 from mlnlearn.structure.search.background import Background, unit_clauses
-from mlnlearn.structure.search.network import Alone, Counts, Model
+from mlnlearn.structure.search.network import Alone, CountSource, Model
 from mlnlearn.weights.objective import Floats, GaussianPrior
 
 
@@ -30,7 +30,7 @@ class ClauseScorer:
         Standard deviation of the Gaussian prior on weights.
     """
 
-    def __init__(self, counts: Counts, background: Background, sigma: float) -> None:
+    def __init__(self, counts: CountSource, background: Background, sigma: float) -> None:
         self.counts = counts
         self.background = background
         self.prior = GaussianPrior(sigma)

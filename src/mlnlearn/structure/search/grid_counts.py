@@ -18,7 +18,7 @@ from mlnlearn.structure.search.alone import histogram
 from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.meanfield import Coupling, joint_score
 from mlnlearn.structure.search.network import Histogram, ScoreTest
-from mlnlearn.structure.search.terms import GridCells, Term
+from mlnlearn.structure.search.terms import GridCells, GridTerm
 from mlnlearn.structure.search.weighted_grid import WeightedGrid
 from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.rows import Numbers, RowBlocks
@@ -87,11 +87,13 @@ class GridCounts:
         _, lengths = np.unique(block_of, return_counts=True)
         return RowBlocks(np.argsort(block_of, kind="stable"), np.cumsum(lengths) - lengths)
 
-    def term(self, predicate: str) -> Term:
+    def term(self, predicate: str) -> GridTerm:
         """Return a predicate's term of the likelihood, with no features yet."""
-        return Term.of(self.cells[predicate])
+        return GridTerm.of(self.cells[predicate])
 
-    def joined(self, terms: Mapping[str, Term], number: int, formula: Formula) -> dict[str, Term]:
+    def joined(
+        self, terms: Mapping[str, GridTerm], number: int, formula: Formula
+    ) -> dict[str, GridTerm]:
         """Return the terms that change with one more formula, and how they are then."""
         return {
             name: terms[name].split(number, self.on_cells(name, flips))
@@ -99,7 +101,7 @@ class GridCounts:
             if name in terms
         }
 
-    def score_test(self, terms: Mapping[str, Term], weights: Floats) -> ScoreTest:
+    def score_test(self, terms: Mapping[str, GridTerm], weights: Floats) -> ScoreTest:
         """Return the score test for new formulas at some weights."""
         tests = {name: term.test(weights) for name, term in terms.items()}
 

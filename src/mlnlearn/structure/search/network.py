@@ -38,7 +38,7 @@ class PredicateTerm(Protocol):
         ...
 
 
-class Counts(Protocol):
+class CountSource(Protocol):
     """What networks ask of the data: arrays of all atoms answer it, and the sparse engine.
 
     Each has terms of its own kind, and takes no others.
@@ -144,7 +144,7 @@ class Model:
         Each predicate's share of the likelihood.
     """
 
-    counts: Counts
+    counts: CountSource
     prior: GaussianPrior
     formulas: tuple[Formula, ...]
     weights: Floats
@@ -153,7 +153,7 @@ class Model:
 
     @classmethod
     def of(
-        cls, counts: Counts, prior: GaussianPrior, rules: Sequence[Rule], names: Iterable[str]
+        cls, counts: CountSource, prior: GaussianPrior, rules: Sequence[Rule], names: Iterable[str]
     ) -> Model:
         """Return the network of some rules over some predicates, fitted."""
         terms = {name: counts.term(name) for name in names}

@@ -14,7 +14,7 @@ from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.network import Counts
+from mlnlearn.structure.search.network import CountSource
 
 
 def scorer(databases: Sequence[Database], background: Background, sigma: float) -> ClauseScorer:
@@ -48,7 +48,7 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
             )
     engine = MemoryEngine(databases)
     fits = Grid.cells_of(engine) <= MOST_CELLS
-    counts: Counts = (GridCounts if fits else EngineCounts)(engine, background)
+    counts: CountSource = (GridCounts if fits else EngineCounts)(engine, background)
     return ClauseScorer(counts, background, sigma)
 
 

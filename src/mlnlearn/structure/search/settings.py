@@ -56,7 +56,7 @@ class SearchSettings(Learner[MLN, OwnNotes]):
         return None
 
     @contextmanager
-    def started(self, data: Data, course: Course) -> Iterator[Search]:
+    def started(self, data: Data, course: Course) -> Iterator[SearchRun]:
         """Provide what a run needs."""
         databases, run = data.databases, course.run
         background = Background.of(databases, self.initial, self.scored_predicates)
@@ -64,7 +64,7 @@ class SearchSettings(Learner[MLN, OwnNotes]):
         accept = Acceptance(self.min_gain, self.held_out, joint)
         journal = journal_of(run.checkpoint, self, databases)
         with workers(databases, background, self.sigma, run.workers) as found:
-            yield Search(background, accept, found, journal, course)
+            yield SearchRun(background, accept, found, journal, course)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class SearchNotes(Notes):
 
 
 @dataclass
-class Search:
+class SearchRun:
     """A run of a search.
 
     Attributes

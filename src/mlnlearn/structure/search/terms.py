@@ -47,7 +47,7 @@ class GridCells:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class GridTerm:
     """A predicate's cells with their rows.
 
     Attributes
@@ -68,17 +68,17 @@ class Term:
     group_of: Numbers
 
     @classmethod
-    def of(cls, cells: GridCells) -> Term:
+    def of(cls, cells: GridCells) -> GridTerm:
         """Return the term with no features: all cells are alike."""
         row_of = np.zeros(len(cells.true), np.int64)
         return _grouped(cells, np.empty(0, np.int64), np.empty((1, 0)), row_of)
 
-    def split(self, number: int, values: Floats) -> Term:
+    def split(self, number: int, values: Floats) -> GridTerm:
         """Split the rows by the flip counts of one more feature."""
         counts, row_of = _split_rows(self.whole.counts, self.row_of, values)
         return _grouped(self.cells, np.append(self.whole.features, number), counts, row_of)
 
-    def only(self, place: Numbers) -> Term:
+    def only(self, place: Numbers) -> GridTerm:
         """Return the term with its features renumbered, those without a new number dropped."""
         return replace(self, whole=self.whole.only(place))
 
@@ -110,13 +110,13 @@ class Term:
         return tested_in_blocks
 
 
-def _grouped(cells: GridCells, features: Numbers, counts: Floats, row_of: Numbers) -> Term:
+def _grouped(cells: GridCells, features: Numbers, counts: Floats, row_of: Numbers) -> GridTerm:
     """Add up the cells of each row, and put the blocks with the same rows together."""
     shape = len(counts), cells.databases
     true = by_row(row_of, cells.database, cells.true, shape)
     if cells.blocks is None:
         total = by_row(row_of, cells.database, cells.total, shape)
-        return Term(cells, Rows(features, counts, true, total), row_of, np.empty(0, np.int64))
+        return GridTerm(cells, Rows(features, counts, true, total), row_of, np.empty(0, np.int64))
     members, starts = cells.blocks.members, cells.blocks.starts
     marks = mixed(row_of[members].astype(np.uint64))
     # sums of scrambled numbers tell sets of rows apart
@@ -129,7 +129,7 @@ def _grouped(cells: GridCells, features: Numbers, counts: Floats, row_of: Number
     shape = len(first), cells.databases
     total = by_row(group_of, cells.database[one], cells.total[one], shape)
     blocks = RowBlocks(row_of[chosen], np.cumsum(lengths) - lengths)
-    return Term(cells, Rows(features, counts, true, total, blocks), row_of, group_of)
+    return GridTerm(cells, Rows(features, counts, true, total, blocks), row_of, group_of)
 
 
 def _split_rows(counts: Floats, row_of: Numbers, values: Floats) -> tuple[Floats, Numbers]:

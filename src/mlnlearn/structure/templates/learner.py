@@ -22,7 +22,7 @@ from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.growth import add_in_turn, prune_each
 from mlnlearn.structure.search.moves import Language
 from mlnlearn.structure.search.network import Alone, Model
-from mlnlearn.structure.search.settings import Search, SearchNotes, SearchSettings
+from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 _BATCH = 512
@@ -85,13 +85,13 @@ class TemplateLearner(SearchSettings[TemplateNotes]):
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, TemplateNotes]]:
         """Yield the network with the unit clauses alone, and after every clause that is added."""
         with self.started(data, course) as search:
-            yield from _Run(self, search).steps(data)
+            yield from _TemplateRun(self, search).steps(data)
 
 
-class _Run:
+class _TemplateRun:
     """One run of such a learner."""
 
-    def __init__(self, settings: TemplateLearner, search: Search) -> None:
+    def __init__(self, settings: TemplateLearner, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
         self.language = Language(

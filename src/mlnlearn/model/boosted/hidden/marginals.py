@@ -118,7 +118,7 @@ def hidden_marginals(
         raise InputError(f"a boosted model has no method {method!r}; there are: {known}")
     network = GroundNetwork.of(targets, existential, hidden)
     found = hidden_components(network.rules)
-    worker = _Worker(network, found, sampling or Sampling())
+    worker = _HiddenWorker(network, found, sampling or Sampling())
     chosen = _holding(hidden, found, wanted)
     hard = chosen if method == "gibbs" else worker.enumerate(chosen)
     if hard.any() and method == "exact":
@@ -145,7 +145,7 @@ def _holding(hidden: HiddenAtoms, found: HiddenComponents, wanted: Collection[st
     return chosen
 
 
-class _Worker:
+class _HiddenWorker:
     """Answers components and notes how."""
 
     def __init__(self, network: GroundNetwork, found: HiddenComponents, sampling: Sampling) -> None:

@@ -148,7 +148,7 @@ class GroundNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _TargetPart:
     """The ground rules of one target; heads, counters and groundings are numbered within it.
 
     `needed` and `needing` are pairs of an unknown atom and a grounding that needs it.
@@ -174,7 +174,7 @@ class _Part:
         return found
 
 
-def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms, kept: Kept) -> _Part:
+def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms, kept: Kept) -> _TargetPart:
     steps = (rules.prior, *rules.steps)
     changing = [step for step in steps if _may_change(step, hidden)]
     heads = hidden.rows.get(rules.predicate, np.empty((rules.predicate.arity + 1, 0), np.int32))
@@ -192,7 +192,7 @@ def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms, kept: Kept
     starts = np.cumsum([0, *(len(part.sure) for part in found)])
     firsts = np.cumsum([0, *(len(part.many) for part in found)])
     pairs = [np.nonzero(part.needs >= 0) for part in found]
-    whole = _Part(
+    whole = _TargetPart(
         existential,
         hidden.numbers(rules.predicate, heads),
         np.zeros(heads.shape[1]),
@@ -265,7 +265,7 @@ def _fixed(
     return values
 
 
-def _assembled(parts: Sequence[_Part], hidden: HiddenAtoms) -> GroundNetwork:
+def _assembled(parts: Sequence[_TargetPart], hidden: HiddenAtoms) -> GroundNetwork:
     """Put the targets one after the other, and turn pairs into ranges."""
     head = np.cumsum([0, *(len(part.atom) for part in parts)])
     counter = np.cumsum([0, *(len(part.sure) for part in parts)])
