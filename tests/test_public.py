@@ -15,12 +15,11 @@ PACKAGE = Path(ml.__file__)
 
 
 def imported_for_type_checkers():
-    """Return name -> module as the TYPE_CHECKING block of the package imports them."""
-    tree = ast.parse(PACKAGE.read_text())
-    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    """Return name -> module as type checkers read them."""
+    tree = ast.parse(PACKAGE.with_suffix(".pyi").read_text())
     return {
-        name.name: node.module
-        for node in block.body
+        name.asname: node.module
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for name in node.names
     }
