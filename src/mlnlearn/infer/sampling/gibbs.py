@@ -24,6 +24,7 @@ from mlnlearn.infer.sampling.kernels import (
     Stream,
     below,
     chance,
+    copy,
     count_support,
     new_stream,
     put,
@@ -170,7 +171,7 @@ def _redraw_clusters(plan, state):  # type: ignore[no-untyped-def]
         first = clusters.start[cluster]
         size = clusters.start[cluster + 1] - first
         if clusters.whole[cluster]:
-            desk.chosen_set[:size] = clusters.variable[first : first + size]
+            copy(clusters.variable[first:], desk.chosen_set, size)
             redraw_set(
                 layout, layout.unary, layout.strength, size, _NO_LIMIT, state.world, state.support,
                 desk, stream,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats
-from mlnlearn.infer.sampling.kernels import below, put, uniform
+from mlnlearn.infer.sampling.kernels import below, copy, put, uniform
 
 _MOST_JOINT_VALUES = 64
 _GROWTH_ATTEMPTS = 16
@@ -163,7 +163,7 @@ def _walk(layout, unary, strength, size, most, support, desk, stream):  # type: 
         share = np.exp(weight - peak)
         total += share
         if uniform(stream) * total < share:
-            desk.chosen[:size] = choice[:size]
+            copy(choice, desk.chosen, size)
     return steps <= most
 
 

@@ -123,6 +123,26 @@ def score_values(layout, unary, strength, variable, support, scores):  # type: i
 
 
 @njit(cache=True, nogil=True)
+def copy(source, target, size):  # type: ignore[no-untyped-def]
+    """Copy the first numbers; an assignment of slices compiles for seconds."""
+    for place in range(size):
+        target[place] = source[place]
+
+
+@njit(cache=True, nogil=True)
+def _normalise(scores, size):  # type: ignore[no-untyped-def]
+    """Turn log-scores into probabilities, in place."""
+    peak, total = -np.inf, 0.0
+    for value in range(size):
+        peak = max(peak, scores[value])
+    for value in range(size):
+        scores[value] = np.exp(scores[value] - peak)
+        total += scores[value]
+    for value in range(size):
+        scores[value] /= total
+
+
+@njit(cache=True, nogil=True)
 def redraw(layout, unary, strength, variable, world, support, chances, stream):  # type: ignore[no-untyped-def]
     """Draw one variable given the rest; leaves the probabilities of its values in `chances`."""
     current = world[variable]
@@ -139,8 +159,7 @@ def redraw(layout, unary, strength, variable, world, support, chances, stream): 
     put(layout, strength, variable, current, -1, support)
     score_values(layout, unary, strength, variable, support, chances)
     size = layout.cardinality[variable]
-    chances[:size] = np.exp(chances[:size] - chances[:size].max())
-    chances[:size] /= chances[:size].sum()
+    _normalise(chances, size)
     left = uniform(stream)
     value = np.int32(-1)
     for candidate in range(size):

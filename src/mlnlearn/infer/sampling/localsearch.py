@@ -11,6 +11,7 @@ import numpy as np
 from mlnlearn.compiled import njit
 from mlnlearn.infer.sampling.kernels import (
     below,
+    copy,
     count_support,
     log_odds,
     put,
@@ -210,7 +211,7 @@ def search(layout, unary, strength, world, flips, noise, tabu, enough, stream, s
                 best_world[trail[place]] = world[trail[place]]
                 trailing[trail[place]] = False
             trail_size = 0
-    world[:] = best_world
+    copy(best_world, world, len(world))
     return best_cost
 
 

@@ -29,7 +29,14 @@ from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats, Network
 from mlnlearn.infer.sampling import gibbs
 from mlnlearn.infer.sampling.gibbs import GibbsPlan, GibbsState, sweep
-from mlnlearn.infer.sampling.kernels import chance, count_support, draw, thresholds, uniform
+from mlnlearn.infer.sampling.kernels import (
+    chance,
+    copy,
+    count_support,
+    draw,
+    thresholds,
+    uniform,
+)
 from mlnlearn.infer.sampling.layout import Layout, build_layout
 from mlnlearn.infer.sampling.mcsat_draw import Scratch, draw_solutions, draw_value, new_scratch
 from mlnlearn.infer.sampling.mcsat_propagate import QUEUED, propagate
@@ -152,7 +159,7 @@ def slice_move(plan, scratch, world, stream):  # type: ignore[no-untyped-def]
     _cut_values(plan, scratch, world, stream)
     required = _require(plan, scratch, world, stream)
     active = propagate(plan.layout, scratch, world, required)
-    scratch.previous[:] = world
+    copy(world, scratch.previous, len(world))
     _draw_free(plan.layout, scratch, world, stream)
     draw_solutions(plan.layout, scratch, world, active, stream)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats
 from mlnlearn.infer.sampling.joint_moves import Desk, few_steps, grow_set, new_desk, redraw_set
-from mlnlearn.infer.sampling.kernels import below, draw, redraw
+from mlnlearn.infer.sampling.kernels import below, copy, draw, redraw
 from mlnlearn.infer.sampling.layout import Layout
 from mlnlearn.infer.sampling.mcsat_propagate import DRAWN, OPEN, REQUIRED, prospect
 
@@ -273,7 +273,7 @@ def draw_solutions(layout, scratch, world, active, stream):  # type: ignore[no-u
         if small and _reject(layout, scratch, world, variables, clauses, stream):
             continue
         power = _enter(layout, scratch, world, variables, clauses)
-        scratch.desk.chosen_set[:variables] = scratch.part[:variables]
+        copy(scratch.part, scratch.desk.chosen_set, variables)
         walked = power <= _MOST_POWER and redraw_set(
             layout, scratch.unary, scratch.strength, variables, few_steps(variables), world,
             scratch.support, scratch.desk, stream,

@@ -7,6 +7,7 @@ and propagation never fails.
 from __future__ import annotations
 
 from mlnlearn.compiled import njit
+from mlnlearn.infer.sampling.kernels import copy
 
 IMPOSSIBLE, OPEN, CERTAIN = 0, 1, 2
 """What a literal can still be."""
@@ -39,7 +40,7 @@ def propagate(layout, scratch, world, count):  # type: ignore[no-untyped-def]
     incident_clause, queue = layout.incident_clause, scratch.queue
     size, allowed, required = scratch.size, scratch.allowed, scratch.required
     waiting = count
-    queue[:count] = scratch.clauses[:count]
+    copy(scratch.clauses, queue, count)
     while waiting > 0:
         waiting -= 1
         clause = queue[waiting]

@@ -276,10 +276,14 @@ def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-unty
                         along += means[name, output] * direction[output]
                     for output in range(outputs):
                         fresh[output] += counts[name] * along * means[name, output]
-            length = np.sqrt((fresh * fresh).sum())
+            length = 0.0
+            for output in range(outputs):
+                length += fresh[output] * fresh[output]
+            length = np.sqrt(length)
             if length < 1e-300:
                 break
-            direction = fresh / length
+            for output in range(outputs):
+                direction[output] = fresh[output] / length
     projected = np.zeros(size)
     present = 0
     names = np.zeros(size, np.int64)
@@ -289,7 +293,13 @@ def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-unty
             for output in range(outputs):
                 projected[present] += means[name, output] * direction[output]
             present += 1
-    return names[:present][np.argsort(projected[:present], kind="mergesort")]
+    for place in range(1, present):  # by insertion: NumPy's sorts compile for seconds
+        name, value, at = names[place], projected[place], place
+        while at > 0 and projected[at - 1] > value:
+            names[at], projected[at] = names[at - 1], projected[at - 1]
+            at -= 1
+        names[at], projected[at] = name, value
+    return names[:present]
 
 
 @njit(cache=True)
