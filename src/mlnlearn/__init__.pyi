@@ -52,6 +52,7 @@ from mlnlearn.evaluate.cross_validate import cross_validate as cross_validate
 from mlnlearn.evaluate.held_out import held_out_scores as held_out_scores
 from mlnlearn.evaluate.rows import predict_rows as predict_rows
 from mlnlearn.evaluate.significance import compare as compare
+from mlnlearn.evaluate.triples import TripleRanker as TripleRanker
 from mlnlearn.infer.explain import explain as explain
 from mlnlearn.infer.network import Network as Network
 from mlnlearn.infer.query import query as query
@@ -94,6 +95,7 @@ from mlnlearn.structure.local_search.learn import ILS as ILS
 from mlnlearn.structure.local_search.learn import DiscriminativeILS as DiscriminativeILS
 from mlnlearn.structure.motifs.learn import LSM as LSM
 from mlnlearn.structure.paths.learner import Paths as Paths
+from mlnlearn.structure.paths.network import path_network as path_network
 from mlnlearn.structure.predicate_graph.learn import GSLP as GSLP
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost as RelationalBoost
 from mlnlearn.structure.saved import load_model as load_model

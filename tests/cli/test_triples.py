@@ -60,16 +60,76 @@ def test_learn_infer_and_explain(folder):
     )
 
 
+def test_a_network_is_learned_of_rules_and_asked(folder):
+    model, train = folder / "best.mln", folder / "train.tsv"
+    learned = json.loads(
+        call("learn", "--triples", train, "--set", "epochs=1", "--out", model, "--json").stdout
+    )
+    weights = {rule["rule"]: rule["weight"] for rule in learned["rules"]}
+    assert weights["parent_of(x,a) ^ parent_of(a,y) => grandparent_of(x,y)"] > 1.0
+    head, tail = (f"p {number}" for number in GRAND[2])
+    question = ("--relation", "grandparent of", "--head", head, "-k", 4, "--json")
+    answers = json.loads(call("infer", "--model", model, "--triples", train, *question).stdout)
+    assert tail in [answer["entity"] for answer in answers["answers"]]
+    explained = call("explain", "--model", model, "--triples", train, "--triple", head, "r", tail)
+    assert "a model of the learner paths" in str(explained.exception)
+
+
+def test_weights_are_learned_for_rules_of_anyburl(folder):
+    rules, train = folder / "anyburl.txt", folder / "train.tsv"
+    lines = (
+        "18\t14\t0.7\tgrandparent of(X,Y) <= parent of(X,A), parent of(A,Y)",
+        "20\t3\t0.1\tgrandparent of(X,p 3) <= parent of(X,A)",
+    )
+    rules.write_text("\n".join(lines) + "\n")
+    given = ("--triples", train, "--set", f"rules={rules}", "--set", "min_confidence=0")
+    call("learn", *given, "--out", folder / "weighed.tsv", "--json")
+    table = (folder / "weighed.tsv").read_text().splitlines()[1:]
+    counts = {line.split("\t")[-1]: line.split("\t") for line in table}
+    row = counts["grandparent of(X,Y) <= parent of(X,A), parent of(A,Y)"]
+    assert row[:2] == [str(len(GRAND) - 4), str(len(GRAND))]
+    assert float(row[5]) > 0
+    assert call("learn", *given, "--out", folder / "weighed.mln").exit_code == 0
+    assert "=> grandparent_of(x,y)" in (folder / "weighed.mln").read_text()
+    refused = call("learn", *given, "--out", rules, "--force")
+    assert refused.exit_code
+
+
+def test_other_learners_rank_by_the_same_code(folder):
+    files = [
+        f"--{part}={folder / name}.tsv" for part, name in (("triples", "train"), ("test", "test"))
+    ]
+    settings = ("--set", "steps=5", "--set", "literals_per_node=2")
+    found = json.loads(call("evaluate", *files, "--learner", "rdn-b", *settings, "--json").stdout)
+    assert found["learner"] == "rdn-b"
+    assert found["by_relation"]["grandparent of"]["queries"] == 4
+    assert found["mrr"] > 0.3
+    auto = json.loads(call("evaluate", *files, "--learner", "auto", "--json").stdout)
+    assert auto["learner"] == "paths"
+
+
+def test_other_learners_learn_from_triples(folder):
+    model, train = folder / "boosted.model", folder / "train.tsv"
+    words = ("--learner", "rdn-b", "--target", "grandparent of", "--set", "steps=3")
+    assert call("learn", *words, "--triples", train, "--out", model).exit_code == 0
+    question = ("--relation", "grandparent of", "--head", "p 0", "-k", 3, "--json")
+    answers = json.loads(call("infer", "--model", model, "--triples", train, *question).stdout)
+    assert len(answers["answers"]) == 3
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("evaluate", "--triples", "{train}"), "no triples to rank"),
         (("evaluate", "--db", "x.db"), "--learner: name a learner"),
-        (("learn", "--learner", "gslp", "--triples", "{train}", "--out", "m.mln"), "paths"),
+        (("evaluate", "--learner", "mbn", "--triples", "{train}", "--test", "{test}"), "a graph"),
+        (("learn", "--triples", "{train}", "--db", "x.db", "--out", "m.tsv"), "--triples alone"),
+        (("learn", "--triples", "{train}", "--task", "x.csv", "--out", "m.tsv"), "--triples alone"),
         (("explain", "--model", "m.tsv", "--triples", "{train}"), "--triple HEAD RELATION TAIL"),
     ],
 )
 def test_what_does_not_go_together_is_said(folder, words, message):
-    result = call(*(word.format(train=folder / "train.tsv") for word in words))
+    files = {part: folder / f"{part}.tsv" for part in ("train", "test")}
+    result = call(*(word.format(**files) for word in words))
     assert result.exit_code
     assert message in str(result.exception)

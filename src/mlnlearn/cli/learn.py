@@ -41,8 +41,9 @@ from mlnlearn.cli.triples import (
     OrderOption,
     TriplesOption,
     learn_triples,
-    path_learner,
-    read_split,
+    relation_targets,
+    triples_learner,
+    triples_sources,
 )
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
@@ -146,23 +147,22 @@ def learn(
         return
     if out is None:
         raise InputError("--out: name a file for the model")
+    run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
     background = background_of(boostsrl or ())
     targets = names(target, "--target")
     if background is not None and not targets and (entry.has("target") or entry.has("base")):
         targets = background.targets
     made = _within(predict, for_, within, task)
-    if triples is not None and learner == "auto":
-        learner, entry = "paths", LEARNERS["paths"]
+    if triples is not None:
+        if db or more or tables or boostsrl or task or made:
+            raise InputError("give the data with --triples alone")
+        learner, targets = triples_learner(learner), relation_targets(targets)
+        entry = LEARNERS[learner]
     if task is None and made is None:  # settings are checked before data are read
         chosen = configured(learner, entry, set_ or (), targets, seed, base)
         chosen = with_background(chosen, background, set_ or ())
-    if triples is not None:
-        if db or more or tables or boostsrl:
-            raise InputError("give the data with --triples alone")
-        check(list(model_files(out, beside=True)), force=force, data=[triples])
-        run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
-        graph = read_split(triples, order=order)
-        learn_triples(path_learner(learner, chosen), graph, run, out, json=json)
+    if isinstance(chosen, ml.Paths) and triples is not None:
+        learn_triples(chosen, triples, order, run, out, force=force, json=json)
         return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
@@ -171,13 +171,16 @@ def learn(
     files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
     # of models that do not say themselves how tables are read
     files += [mapping_beside(out)] if tables is not None and not entry.tables and not rows else []
-    check(files, force=force, data=paths, tables=tables, others=given)
+    check(files, force=force, data=paths, tables=tables, others=[*given, triples])
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
-    sources = _sources(paths, tables, schema, mapping, cut, task, made)
+    sources = (
+        _sources(paths, tables, schema, mapping, cut, task, made)
+        if triples is None
+        else triples_sources(triples, order)
+    )
     if sources.task is not None:
         chosen = configured(learner, entry, set_ or (), (sources.task.target,), seed, base)
-    run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
     if rows:
         learn_rows(learner, chosen, sources, run, out, json=json)
         return

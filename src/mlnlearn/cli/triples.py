@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.outputs import check
+from mlnlearn.cli.outputs import check, model_files
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.errors import InputError
@@ -22,8 +22,10 @@ from mlnlearn.files import write_files
 from mlnlearn.registry import LEARNERS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from mlnlearn.cli.sources import Sources
     from mlnlearn.data.graph import GraphSplit
     from mlnlearn.evaluate.measure import Cost
+    from mlnlearn.evaluate.triples import TripleRanker
     from mlnlearn.model.paths.model import PathModel
     from mlnlearn.model.ranking import Ranking
 
@@ -78,14 +80,24 @@ def read_split(
         return ml.read_graph(triples, valid, test, order=order)
 
 
-def path_learner(name: str, learner: Any) -> ml.Paths:
-    """Return the learner, if it is one for triples."""
-    if not isinstance(learner, ml.Paths):
-        raise InputError(
-            f"--triples goes with the learner paths, not {name}",
-            hint="other learners take databases, which triples_from_csv makes of triples",
-        )
-    return learner
+def triples_learner(name: str) -> str:
+    """Return the learner of triples, where the choice is left to us."""
+    return "paths" if name == "auto" else name
+
+
+def relation_targets(targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the predicates that relations become, of which a learner is to learn rules."""
+    from mlnlearn.data.graph import relation_predicates  # noqa: PLC0415 - loads NumPy
+
+    return tuple(relation_predicates(targets).values())
+
+
+def triples_sources(triples: Path, order: str) -> Sources:
+    """Read triples as a database, for learners that take predicates."""
+    from mlnlearn.cli.sources import Sources  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.triple_view import database_of  # noqa: PLC0415 - loads NumPy
+
+    return Sources([str(triples)], [database_of(read_split(triples, order=order).train)])
 
 
 def fit(learner: ml.Paths, split: GraphSplit, run: ml.Run) -> tuple[PathModel, Cost]:
@@ -101,14 +113,22 @@ def fit(learner: ml.Paths, split: GraphSplit, run: ml.Run) -> tuple[PathModel, C
 
 def learn_triples(
     learner: ml.Paths,
-    split: GraphSplit,
+    triples: Path,
+    order: str,
     run: ml.Run,
     out: Path,
     *,
+    force: bool,
     json: bool,
 ) -> None:
-    """Learn path rules, write them, and show the surest."""
-    model, cost = fit(learner, split, run)
+    """Learn path rules, write them, and show the surest; as a network where `out` is ``.mln``."""
+    files = [out] if out.suffix == ".mln" else list(model_files(out, beside=True))
+    rules = [Path(learner.rules)] if learner.rules else []
+    check(files, force=force, data=[triples, *rules])
+    model, cost = fit(learner, read_split(triples, order=order), run)
+    if out.suffix == ".mln":
+        _learn_network(model, cost, out, json=json)
+        return
     model.save(out)
     if json:
         print_json(
@@ -126,6 +146,28 @@ def learn_triples(
         f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
         f"written to {out}"
     )
+
+
+def _learn_network(model: PathModel, cost: Cost, out: Path, *, json: bool) -> None:
+    """Learn the weights of the best rules as a network, write it, and show it."""
+    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
+
+    with measured() as weighing:
+        mln = ml.path_network(model)
+    mln.save(out)
+    seconds = cost.cpu_seconds + weighing.cpu_seconds
+    peak = max(cost.peak_bytes, weighing.peak_bytes) / _MEGABYTE
+    if json:
+        listed = [{"rule": str(rule.formula), "weight": rule.weight} for rule in mln.rules]
+        found = {"learner": "paths", "rules": listed, "train_cpu_seconds": seconds}
+        print_json({**found, "peak_memory_mb": peak})
+        return
+    screen = console()
+    screen.print(heading(f"{len(mln.rules):,} weighted formulas"))
+    best = sorted(mln.rules, key=lambda rule: -abs(rule.weight or 0.0))[:_SHOWN]
+    rows = [(str(rule.formula), f"{rule.weight:.3f}") for rule in best]
+    print_table(screen, ("formula", "weight"), rows, words=(0,))
+    screen.print(f"\n{seconds:.2f} CPU seconds, {peak:,.0f} MB; written to {out}")
 
 
 def show_rules(model: PathModel) -> None:
@@ -151,20 +193,18 @@ def evaluate_triples(
     json: bool,
 ) -> None:
     """Learn from the training triples and rank the answers of the test triples."""
-    from mlnlearn.cli.settings import parse_settings  # noqa: PLC0415 - loads the models
     from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
 
     if len(names) != 1:
         raise InputError("--triples goes with one learner")
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
-    name, entry = names[0], LEARNERS[names[0]]
-    made = entry.load()(**parse_settings(settings, {name: entry})[name], **entry.fixed)
-    model, cost = fit(path_learner(name, made), split, ml.Run(workers=jobs))
+    name = triples_learner(names[0])
+    model, cost = _ranker(name, settings, split, ml.Run(workers=jobs))
     with measured() as scoring:
         ranking = model.rank(split.test, filtered=split.all)
     found = {
-        "learner": "paths",
+        "learner": name,
         **ranking.to_dict(),
         "cpu_seconds": cost.cpu_seconds + scoring.cpu_seconds,
         "learn_cpu_seconds": cost.cpu_seconds,
@@ -182,6 +222,40 @@ def evaluate_triples(
         f"\nlearned in {cost.cpu_seconds:.1f} CPU seconds, ranked in {scoring.cpu_seconds:.1f}; "
         f"{found['peak_mb']:,.0f} MB"
     )
+
+
+def _ranker(
+    name: str, settings: Sequence[str], split: GraphSplit, run: ml.Run
+) -> tuple[PathModel | TripleRanker, Cost]:
+    """Learn, by any learner whose models give atoms a probability, and return what ranks."""
+    from mlnlearn.cli.learn import configured  # noqa: PLC0415 - which imports this module
+    from mlnlearn.data.graph import relation_predicates  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
+    from mlnlearn.evaluate.triples import TripleRanker, learn_relations  # noqa: PLC0415
+
+    entry = LEARNERS[name]
+    if name == "paths":
+        return fit(configured(name, entry, settings, (), None), split, run)
+    if entry.tables:
+        raise InputError(
+            f"{name} learns from tables, and a graph has none",
+            hint="triples are ranked by paths, or by learners of predicates such as rdn-b",
+        )
+    graph = split.train
+    with Reporter(name) as report, measured() as cost:
+        run = replace(run, progress=report)
+        if not (entry.has("target") or entry.has("base")):
+            model: Any = configured(name, entry, settings, (), None).fit(graph, run).model
+            return TripleRanker(model, graph), cost
+        predicates = relation_predicates(graph.relations)
+        asked = [graph.relations[code] for code in sorted(set(split.test[1].tolist()))]
+        learners = {
+            relation: configured(name, entry, settings, (predicates[relation],), None)
+            for relation in asked
+            if (graph.triples[1] == graph.relations.code(relation)).any()
+        }
+        model = learn_relations(learners, graph, run)
+    return TripleRanker(model, graph), cost
 
 
 def show_ranking(ranking: Ranking) -> None:
@@ -206,12 +280,15 @@ def show_ranking(ranking: Ranking) -> None:
     print_table(screen, titles, rows)
 
 
-def read_path_model(model: Path, triples: Path, order: str) -> PathModel:
-    """Read a path model, and the triples to follow its rules in."""
+def read_ranker(model: Path, triples: Path, order: str) -> PathModel | TripleRanker:
+    """Read a model, and the triples to ask it about."""
+    from mlnlearn.evaluate.triples import TripleRanker  # noqa: PLC0415 - loads the evaluation
+
     found = ml.load_model(model)
-    if not isinstance(found, ml.PathModel):
-        raise InputError("--triples goes with a model of the learner paths")
-    return found.with_graph(read_split(triples, order=order).train)
+    graph = read_split(triples, order=order).train
+    return (
+        found.with_graph(graph) if isinstance(found, ml.PathModel) else TripleRanker(found, graph)
+    )
 
 
 def answer_triples(
@@ -230,7 +307,7 @@ def answer_triples(
     if not relation or (head is None) == (tail is None):
         raise InputError("name --relation, and either --head or --tail")
     check([out], force=force, data=[triples], model=model)
-    found = read_path_model(model, triples, order)
+    found = read_ranker(model, triples, order)
     started = time.process_time()
     answers = found.top(relation, head=head, tail=tail, k=k)
     seconds = time.process_time() - started
@@ -250,7 +327,12 @@ def explain_triple(
     model: Path, triples: Path, order: str, triple: tuple[str, str, str], *, json: bool
 ) -> None:
     """Show which rules speak for a triple."""
-    found = read_path_model(model, triples, order)
+    found = read_ranker(model, triples, order)
+    if not isinstance(found, ml.PathModel):
+        raise InputError(
+            "--triple goes with a model of the learner paths",
+            hint="explain atoms of other models with --db and --atom",
+        )
     explained = found.explain(*triple)
     head, relation, tail = explained.triple
     if json:

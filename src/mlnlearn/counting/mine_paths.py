@@ -11,65 +11,83 @@ from mlnlearn.data.graph import Graph, Longs
 
 
 @njit(cache=True, nogil=True)
-def _supports(edges, by_end, relations, sources, length, base, most):  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, compiled
-    """Return a key ``relation * base**length + path`` for each triple and path that connects it."""
+def _is_marked(marks, entity):  # type: ignore[no-untyped-def]
+    return marks[entity >> 6] >> np.uint64(entity & 63) & np.uint64(1) != 0
+
+
+@njit(cache=True, nogil=True)
+def _hits(x, edges, marks, length, base, hits):  # type: ignore[no-untyped-def]
+    """Write ``path * entities + y`` for each walk from x that ends at a marked entity y.
+
+    Returns the numbers, how many there are, and how many steps were taken. Most of the steps are
+    the last ones of the longest walks, which only look whether an entity is marked.
+    """
     starts, links, ends, _ = edges
-    end_sorted, link_sorted = by_end
     count = len(starts) - 1
-    owner = np.full(count, -1, np.int64)  # the source that has this entity for a neighbour
-    places = np.empty(count, np.int64)
     met = np.empty(length + 1, np.int64)
     place = np.empty(length + 1, np.int64)
     code = np.empty(length + 1, np.int64)
+    hit_count, steps, level = 0, 0, 0
+    met[0], place[0], code[0] = x, starts[x], 0
+    while level >= 0:
+        k, stop = place[level], starts[met[level] + 1]
+        steps -= k
+        if level == length - 1:
+            while k < stop and not _is_marked(marks, ends[k]):
+                k += 1
+        steps += k + 1
+        if k == stop:
+            level -= 1
+            continue
+        place[level] = k + 1
+        y = ends[k]
+        again = False
+        for earlier in range(level + 1):
+            again = again or met[earlier] == y
+        if again:
+            continue
+        longer = code[level] * base + links[k] + 1
+        if _is_marked(marks, y):
+            if hit_count == len(hits):
+                hits = np.concatenate((hits, np.empty_like(hits)))
+            hits[hit_count] = longer * count + y
+            hit_count += 1
+        if level < length - 1:
+            level += 1
+            met[level], place[level], code[level] = y, starts[y], longer
+    return hits, hit_count, steps
+
+
+@njit(cache=True, nogil=True)
+def _supports(edges, by_end, relations, sources, length, base, whole, most):  # type: ignore[no-untyped-def]
+    """Return a key ``relation * base**length + path`` for each triple and path that connects it."""
+    starts = edges[0]
+    end_sorted, link_sorted = by_end
+    count = len(starts) - 1
+    marks = np.zeros((count >> 6) + 1, np.uint64)  # the tails of the source
     hits = np.empty(1 << 12, np.int64)
     keys = np.empty(1 << 16, np.int64)
-    key_count = 0
-    whole = 1
-    for _ in range(length):
-        whole *= base
-    steps = 0
-    done = 0
+    key_count, steps, done = 0, 0, 0
     for x in sources:
         if steps >= most:
             break
         done += 1
         is_head = False
-        for k in range(starts[x + 1] - 1, starts[x] - 1, -1):
-            owner[end_sorted[k]], places[end_sorted[k]] = x, k
-            is_head = is_head or link_sorted[k] < relations
+        for k in range(starts[x], starts[x + 1]):
+            if link_sorted[k] < relations:
+                y = end_sorted[k]
+                marks[y >> 6] |= np.uint64(1) << np.uint64(y & 63)
+                is_head = True
         if not is_head:
             continue
-        hit_count = 0
-        level = 0
-        met[0], place[0], code[0] = x, starts[x], 0
-        while level >= 0:
-            k = place[level]
-            if k == starts[met[level] + 1]:
-                level -= 1
-                continue
-            place[level] += 1
-            steps += 1
-            y = ends[k]
-            again = False
-            for earlier in range(level + 1):
-                again = again or met[earlier] == y
-            if again:
-                continue
-            longer = code[level] * base + links[k] + 1
-            if owner[y] == x:
-                if hit_count == len(hits):
-                    hits = np.concatenate((hits, np.empty_like(hits)))
-                hits[hit_count] = longer * count + y
-                hit_count += 1
-            if level < length - 1:
-                level += 1
-                met[level], place[level], code[level] = y, starts[y], longer
+        hits, hit_count, taken = _hits(x, edges, marks, length, base, hits)
+        steps += taken
         ordered = np.sort(hits[:hit_count])
         for i in range(hit_count):
             if i and ordered[i] == ordered[i - 1]:
                 continue
             path, y = ordered[i] // count, ordered[i] % count
-            k = places[y]
+            k = lower_bound(end_sorted, starts[x], starts[x + 1], y)
             while k < starts[x + 1] and end_sorted[k] == y:
                 if link_sorted[k] < relations and link_sorted[k] + 1 != path:
                     if key_count == len(keys):
@@ -77,6 +95,8 @@ def _supports(edges, by_end, relations, sources, length, base, most):  # type: i
                     keys[key_count] = link_sorted[k] * whole + path
                     key_count += 1
                 k += 1
+        for k in range(starts[x], starts[x + 1]):
+            marks[end_sorted[k] >> 6] = np.uint64(0)
     return keys[:key_count], steps, done
 
 
@@ -113,7 +133,14 @@ class PathMiner:
         edges = edge_arrays(self.graph.edges)
         relations = len(self.graph.relations)
         keys, steps, done = _supports(
-            edges, self._by_end, relations, sources, self.length, self.base, most_steps
+            edges,
+            self._by_end,
+            relations,
+            sources,
+            self.length,
+            self.base,
+            self.base**self.length,
+            most_steps,
         )
         found, counts = np.unique(keys, return_counts=True)
         keys = np.concatenate([self.keys, found])
@@ -122,11 +149,11 @@ class PathMiner:
         self.counts = np.bincount(places, old, len(self.keys)).astype(np.int64)
         return int(steps), int(done)
 
-    def rules(self, least: int) -> tuple[Longs, list[Path]]:
-        """Return relation and path of each rule whose support is at least so much."""
-        kept = self.keys[self.counts >= least]
-        heads, codes = np.divmod(kept, self.base**self.length)
-        return heads, [self._path(int(code)) for code in codes]
+    def rules(self, least: int) -> tuple[Longs, list[Path], Longs]:
+        """Return relation, path and support of each rule whose support is at least so much."""
+        often = self.counts >= least
+        heads, codes = np.divmod(self.keys[often], self.base**self.length)
+        return heads, [self._path(int(code)) for code in codes], self.counts[often]
 
     def _path(self, code: int) -> Path:
         links = []

@@ -90,7 +90,10 @@ def _ambiguous(databases: Sequence[Database]) -> set[str]:
 
 
 def database_of(
-    graph: Graph, types: Mapping[str, tuple[str, str]] | None = None, name: str = ""
+    graph: Graph,
+    types: Mapping[str, tuple[str, str]] | None = None,
+    name: str = "",
+    schema: Schema | None = None,
 ) -> Database:
     """Return a knowledge graph as a database, with a predicate for each relation.
 
@@ -103,6 +106,9 @@ def database_of(
         entities relations share (see `Graph.types`), called ``entity`` where there is one.
     name
         What to call it; by default the name of the graph.
+    schema
+        Predicates of a model that is asked about the graph: they give the types of relations that
+        they stand for, and those of no relation are there without facts.
 
     Examples
     --------
@@ -115,9 +121,12 @@ def database_of(
     missing = [relation for relation in graph.relations if relation not in declared]
     if missing:
         raise InputError(f"types: those of the relation {missing[0]!r} are not given")
-    schema = Schema(
-        tuple(Predicate(predicates[one], tuple(declared[one])) for one in graph.relations)
-    )
+    if schema is not None:
+        declared |= _declared_types(predicates, schema)
+    own = tuple(Predicate(predicates[one], tuple(declared[one])) for one in graph.relations)
+    more = () if schema is None else schema.predicates
+    names = set(predicates.values())
+    schema = Schema((*own, *(other for other in more if other.name not in names)))
     places: dict[str, list[Codes]] = {kind: [] for kind in schema.types}
     heads, kinds, tails = graph.triples
     for code, relation in enumerate(graph.relations):
@@ -138,6 +147,18 @@ def database_of(
             [recode[one][heads[here]], recode[other][tails[here]]]
         )
     return Database.from_codes(schema, domains, true, name=name or graph.name)
+
+
+def _declared_types(predicates: Mapping[str, str], schema: Schema) -> dict[str, tuple[str, str]]:
+    """Return the types of relations that a schema has a predicate for."""
+    found = {}
+    for relation, predicate in predicates.items():
+        if predicate in schema:
+            given = schema[predicate]
+            if given.arity != 2:
+                raise InputError(f"{given}: a relation has two arguments")
+            found[relation] = (given.types[0], given.types[1])
+    return found
 
 
 def _found_types(graph: Graph) -> dict[str, tuple[str, str]]:

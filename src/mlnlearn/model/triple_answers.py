@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 
 NOTHING = -1e9
 """The score of an entity of which nothing is known: it ranks last."""
-_BATCH = 256
+_BATCH = 256  # questions at once,
+_BATCH_SCORES = 1 << 22  # and no more than so many scores
 _ROUND_OFF = 1e-9
 
 
@@ -108,10 +109,11 @@ def rank_triples(
     usable = (sources >= 0) & (links >= 0) & (answers >= 0)
     index = _KnownAnswers(known, entities, relations)
     loops = _has_loops(graph)
+    batch = max(1, min(_BATCH, _BATCH_SCORES // max(entities, 1)))
     for link in np.unique(links[usable]).tolist():
         rows = np.flatnonzero(usable & (links == link))
-        for start in range(0, len(rows), _BATCH):
-            some = rows[start : start + _BATCH]
+        for start in range(0, len(rows), batch):
+            some = rows[start : start + batch]
             self_answers = np.where(loops[link % relations], -1, sources[some])
             ranks[some], candidates[some] = _ranks(
                 *scorer.link_scores(link, sources[some]),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.mine_constants import mine_constants
 from mlnlearn.counting.mine_paths import PathMiner, count_rules
@@ -33,7 +34,8 @@ _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
 _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
-_COUNTINGS = 8  # parts in which rules are counted, between looks at the clock
+_COUNTINGS = 8  # parts in which rules are counted, between looks at the clock,
+_FIRST_COUNTING = 8  # after a first one, so much smaller, that shows which are worth it
 _MINING = 0.4  # the share of a limited time that is spent on finding rules
 
 
@@ -206,7 +208,7 @@ class Paths(Learner[PathModel, PathNotes]):
         if self.rules is not None:
             course.tell("reading rules")
             heads, paths = given_closed(self.rules, graph)
-            return self._counted(graph, heads, paths, order, 1.0, course)
+            return self._counted(graph, heads, paths, None, order, 1.0, course)
         length = self.max_length or _length(graph)
         miner = PathMiner(graph, length)
         done, steps = 0, 0
@@ -218,40 +220,66 @@ class Paths(Learner[PathModel, PathNotes]):
                 break
             taken, sources = miner.add(order[done:], min(_CHUNK, self.max_steps - steps))
             steps, done = steps + taken, done + sources
-        heads, paths = miner.rules(self.min_support if done == len(order) else 2)
-        return self._counted(graph, heads, paths, order, done / max(len(order), 1), course)
+        heads, paths, supports = miner.rules(self.min_support if done == len(order) else 2)
+        share = done / max(len(order), 1)
+        return self._counted(graph, heads, paths, supports, order, share, course)
 
     def _counted(
         self,
         graph: Graph,
         heads: Longs,
         paths: list[Path],
+        supports: Longs | None,
         order: Longs,
         sources: float,
         course: Course,
     ) -> tuple[ClosedRules, PathNotes]:
-        """Count rules, and keep those that are good enough."""
-        counts, counted = np.zeros((3, len(paths)), np.int64), 0
-        for _ in range(_COUNTINGS):
+        """Count rules, and keep those that are good enough.
+
+        What is known of their supports, from a share of the sources, lets those that cannot be good
+        enough go before most of the work is done.
+        """
+        nothing = np.zeros(len(paths), np.int64)
+        rules, counted = ClosedRules(heads, paths, nothing, nothing, nothing), 0
+        for part in range(_COUNTINGS + 1):
             limit = course.run.max_seconds
             if counted == len(order):
                 break
             if counted and limit is not None and course.seconds > (1.0 - _MINING) * limit:
                 break
             course.tell("counting rules", counted, len(order))
-            more, done = count_rules(
+            rows = 4 * self.max_pairs // _COUNTINGS // (_FIRST_COUNTING if part == 0 else 1) + 1
+            (support, body, pca_body), done = count_rules(
                 graph,
-                heads,
-                paths,
+                rules.heads,
+                list(rules.paths),
                 order[counted:],
                 most_walks=MOST_WALKS,
-                most_rows=4 * self.max_pairs // _COUNTINGS + 1,
+                most_rows=rows,
             )
-            counts, counted = counts + more, counted + done
+            rules = replace(
+                rules,
+                support=rules.support + support,
+                body=rules.body + body,
+                pca_body=rules.pca_body + pca_body,
+            )
+            counted += done
+            if part == 0 and supports is not None and counted < len(order):
+                hopeful = self._hopeful(rules, counted / len(order), supports / sources)
+                rules = rules.at(np.flatnonzero(hopeful))
         share = counted / max(len(order), 1)
-        longest = max(map(len, paths), default=0)
+        longest = max(map(len, rules.paths), default=0)
         notes = PathNotes(length=longest, sources=sources, counted=share)
-        return self._chosen(ClosedRules(heads, paths, *counts), share), notes
+        return self._chosen(rules, share), notes
+
+    def _hopeful(
+        self, rules: ClosedRules, counted: float, supports: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Say which rules, of which a share was counted, can be sure enough in the end."""
+        most_support = supports + 2.0 * np.sqrt(supports) + 2.0
+        least_body = np.maximum(rules.body - 2.0 * np.sqrt(rules.body), 0.0) / counted
+        hopeful: NDArray[np.bool_] = most_support >= self.min_confidence * least_body
+        return hopeful
 
     def _chosen(self, rules: ClosedRules, counted: float) -> ClosedRules:
         """Keep of each relation the surest rules, as many as the limit on pairs allows."""
