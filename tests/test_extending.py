@@ -12,7 +12,7 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.cli.main import run
-from mlnlearn.registry import LEARNERS, METHODS, READERS, Registry
+from mlnlearn.registry import ENGINES, LEARNERS, METHODS, READERS, Registry
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
 CELL = re.compile(r"```(python|sh|toml)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
@@ -48,7 +48,7 @@ def package(tmp_path, monkeypatch):
 
 def forget():
     """Look for entry points anew."""
-    for registry in (LEARNERS, METHODS, READERS):
+    for registry in (LEARNERS, METHODS, READERS, ENGINES):
         registry.__dict__.pop("_entries", None)
 
 

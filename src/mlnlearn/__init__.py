@@ -3,7 +3,7 @@
     import mlnlearn as ml
 
     databases = [ml.read_db(f"fold{k}.db", schema="schema.mln") for k in (1, 2, 3)]
-    engine = ml.MemoryEngine(databases)
+    engine = ml.open_engine(databases)
     rule = ml.parse_formula("friends(x,y) ^ smokes(x) => smokes(y)", databases[0].schema)
     ml.true_groundings(engine, rule.formula)
 

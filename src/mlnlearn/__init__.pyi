@@ -1,11 +1,14 @@
 # The public names and where each lives, one a line: type checkers read it, and so does __init__.py.
+from mlnlearn.counting.auto import AutoEngine as AutoEngine
 from mlnlearn.counting.count import count_by as count_by
 from mlnlearn.counting.count import groundings as groundings
 from mlnlearn.counting.count import true_groundings as true_groundings
 from mlnlearn.counting.duck import DuckEngine as DuckEngine
+from mlnlearn.counting.engines import open_engine as open_engine
 from mlnlearn.counting.explain import explain_plan as explain_plan
 from mlnlearn.counting.flips import flip_counts as flip_counts
 from mlnlearn.counting.memory import MemoryEngine as MemoryEngine
+from mlnlearn.counting.query import Engine as Engine
 from mlnlearn.data import synthetic as synthetic
 from mlnlearn.data.catalog import benchmark as benchmark
 from mlnlearn.data.catalog import benchmark_names as benchmark_names
@@ -66,9 +69,12 @@ from mlnlearn.model.mln import MLN as MLN
 from mlnlearn.model.paths.model import PathModel as PathModel
 from mlnlearn.model.relational.model import RelationalModel as RelationalModel
 from mlnlearn.montecarlo.settings import Sampling as Sampling
+from mlnlearn.registry import ENGINES as ENGINES
 from mlnlearn.registry import LEARNERS as LEARNERS
 from mlnlearn.registry import METHODS as METHODS
 from mlnlearn.registry import READERS as READERS
+from mlnlearn.resources import Resources as Resources
+from mlnlearn.resources import counting_with as counting_with
 from mlnlearn.run import Fitted as Fitted
 from mlnlearn.run import Notes as Notes
 from mlnlearn.run import OutOfTimeError as OutOfTimeError

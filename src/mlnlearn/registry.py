@@ -245,3 +245,12 @@ READERS = Registry(
     *(Entry(scheme, _SQL) for scheme in ("sqlite", "duckdb", "postgresql", "postgres")),
 )
 """Readers of tables, by the scheme of an address or the ending of a file's name."""
+
+ENGINES = Registry(
+    "mlnlearn.engines",
+    "engine",
+    Entry("auto", "mlnlearn.counting.auto:AutoEngine", "in memory, by DuckDB what would not fit"),
+    Entry("duckdb", "mlnlearn.counting.duck:DuckEngine", "SQL on DuckDB, which spills to disk"),
+    Entry("memory", "mlnlearn.counting.memory:MemoryEngine", "tables of integers in memory"),
+)
+"""Counting engines: classes of `Engine`, made from a stack, ``memory_limit`` and ``cache``."""

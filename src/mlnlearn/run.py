@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
-from mlnlearn.errors import MlnError
+from mlnlearn.errors import InputError, MlnError
+from mlnlearn.resources import DEFAULT_MEMORY, Resources, counting_with
 from mlnlearn.settings import AtLeast, Settings
 
 _LOG = logging.getLogger(__name__)
@@ -61,6 +62,12 @@ class Run(Settings):
     checkpoint
         A file for intermediate results; a run that was stopped or killed goes on from there, and
         ends with the same model as a run in one go.
+    engine
+        What counts: ``auto``, ``memory``, ``duckdb`` or one of another package; by default the one
+        in use (see `mlnlearn.counting_with`).
+    memory
+        Bytes that counting may take beside the data, or text such as ``"2GB"``; by default those in
+        use.
     clock
         Tells the time, in seconds.
 
@@ -75,7 +82,16 @@ class Run(Settings):
     workers: Annotated[int, AtLeast(1)] = 1
     progress: Callable[[Progress], None] | None = None
     checkpoint: str | PathLike[str] | None = None
+    engine: str | None = None
+    memory: int | str | None = None
     clock: Callable[[], float] = time.monotonic
+
+    def conflicts(self) -> Iterator[str]:
+        """Say where the engine or its memory make no sense."""
+        try:
+            Resources(self.engine or "auto", DEFAULT_MEMORY if self.memory is None else self.memory)
+        except InputError as error:
+            yield str(error)
 
 
 class OutOfTimeError(MlnError):
@@ -193,8 +209,9 @@ def drive(
     stopped = ""
     outer = _UNDER_WAY.set(course)
     try:
-        for fitted in learn(course):
-            best = fitted
+        with counting_with(course.run.engine, course.run.memory):
+            for fitted in learn(course):
+                best = fitted
     except OutOfTimeError as over:
         if best is None:
             raise OutOfTimeError(

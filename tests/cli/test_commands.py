@@ -203,6 +203,22 @@ def test_count_shows_its_plan(folder, program):
     assert all(line.endswith("bytes") for line in lines[1:])
 
 
+def test_count_goes_on_where_memory_ends(folder, program):
+    """Circles of four among people who all know each other."""
+    links = [f"friends(P{a},P{b})" for a in range(150) for b in range(150)]
+    (folder / "all.db").write_text("\n".join(links))
+    given = ("count", "friends(x,y) ^ friends(y,z) ^ friends(z,u) ^ friends(u,x)", "all.db",
+             "--schema", "people.mln", "--json", "--memory", "2MB")  # fmt: skip
+    code, _, err = program(*given, "--engine", "memory")
+    assert code == 1
+    assert "the limit is 2 MB" in err
+    assert "--engine duckdb" in err
+    code, out, _ = program(*given, "--memory", "64MB")  # DuckDB itself needs a few
+    assert (code, json.loads(out)["total"]) == (0, 150**4)
+    code, _, err = program("count", "smokes(x)", "first.db", "--engine", "abacus")
+    assert (code, "no engine 'abacus'" in err) == (1, True)
+
+
 def test_count_shows_the_first_rows_of_many(folder, program):
     (folder / "many.db").write_text("".join(f"smokes(P{k})\n" for k in range(50)))
     arguments = ("count", "smokes(x)", "many.db", "--schema", "people.mln", "--by", "x")

@@ -9,6 +9,7 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect import FilesArgument, JsonOption, MappingOption, SchemaOption
+from mlnlearn.cli.options import EngineOption, MemoryOption
 from mlnlearn.cli.show import console, heading, print_json, print_table, share
 from mlnlearn.cli.sources import load
 from mlnlearn.errors import InputError
@@ -39,6 +40,8 @@ def count(
     plan: Annotated[
         bool, typer.Option("--plan", help="Show how it would be counted, and how large it gets.")
     ] = False,
+    engine: EngineOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Count the true groundings of a formula, over all databases together.
 
@@ -48,14 +51,14 @@ def count(
     parsed = ml.parse_formula(formula, databases[0].schema, "formula").formula
     _refuse_either_sign(parsed)
     rule = ml.MLN(databases[0].schema, (Rule(parsed),))
-    engine = ml.MemoryEngine(ml.with_constants_of(rule, databases))
+    counting = ml.open_engine(ml.with_constants_of(rule, databases))
     if plan:
-        console().print(ml.explain_plan(engine, parsed), markup=False, soft_wrap=True)
+        console().print(ml.explain_plan(counting, parsed), markup=False, soft_wrap=True)
         return
     groups = _variables(by, parsed)
-    total = sum(ml.true_groundings(engine, parsed))
-    possible = sum(ml.groundings(engine, parsed))
-    rows = _rows(engine, parsed, groups) if groups else []
+    total = sum(ml.true_groundings(counting, parsed))
+    possible = sum(ml.groundings(counting, parsed))
+    rows = _rows(counting, parsed, groups) if groups else []
     if json:
         listed = [[*names, number] for names, number in rows]
         print_json({"total": total, "groundings": possible, "by": listed})
@@ -95,7 +98,7 @@ def _variables(by: str, formula: Formula) -> tuple[Variable, ...]:
     return tuple(map(Variable, names))
 
 
-def _rows(engine: ml.MemoryEngine, formula: Formula, by: tuple[Variable, ...]) -> Rows:
+def _rows(engine: ml.Engine, formula: Formula, by: tuple[Variable, ...]) -> Rows:
     """Count by constants, over all databases; greatest counts first."""
     found = ml.count_by(engine, formula, by)
     types = variable_types(formula)

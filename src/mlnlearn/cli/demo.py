@@ -115,7 +115,7 @@ def demo(
 
 def rank_rules(made: Synthetic) -> list[DemoRule]:
     """Count planted and other conditions for advising, and sort them by lift."""
-    engine = ml.MemoryEngine(made.databases)
+    engine = ml.open_engine(made.databases)
     head = ml.parse_formula(_HEAD, made.schema).formula
     pair = ml.parse_formula(_PAIR, made.schema).formula
 

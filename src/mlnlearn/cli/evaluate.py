@@ -27,6 +27,8 @@ from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     BoostSRLOption,
+    EngineOption,
+    MemoryOption,
     MoreArgument,
     NoDatabasesOption,
     SetOption,
@@ -136,6 +138,8 @@ def evaluate(
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
+    engine: EngineOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Train on some of the data, predict the rest, and so on for every fold in turn."""
     if triples is not None:

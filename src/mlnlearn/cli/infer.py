@@ -18,6 +18,8 @@ from mlnlearn.cli.inspect import JsonOption, MappingOption
 from mlnlearn.cli.options import (
     BoostSRLOption,
     ClosedOption,
+    EngineOption,
+    MemoryOption,
     ModelOption,
     MoreArgument,
     OpenOption,
@@ -130,6 +132,8 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
+    engine: EngineOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Give the probability of every unknown atom of some predicates.
 

@@ -14,6 +14,8 @@ from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     BoostSRLOption,
+    EngineOption,
+    MemoryOption,
     MoreArgument,
     NoDatabasesOption,
     SetOption,
@@ -137,6 +139,8 @@ def learn(
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
+    engine: EngineOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Learn rules and their weights from databases or tables."""
     entry = LEARNERS[learner]

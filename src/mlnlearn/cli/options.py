@@ -10,7 +10,8 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.errors import InputError, Location
-from mlnlearn.registry import LEARNERS
+from mlnlearn.registry import ENGINES, LEARNERS
+from mlnlearn.resources import counting_with
 
 if TYPE_CHECKING:  # loading the models can wait until a command runs
     from mlnlearn.data.load.cutoff import CutOff
@@ -86,6 +87,42 @@ TaskOption = Annotated[
 ]
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**63 - 1)
+]
+
+
+def _use_engine(context: typer.Context, engine: str | None) -> str | None:
+    if engine is not None:  # until the command is over
+        context.with_resource(counting_with(engine=engine))
+    return engine
+
+
+def _use_memory(context: typer.Context, memory: str | None) -> str | None:
+    if memory is not None:
+        context.with_resource(counting_with(memory=memory))
+    return memory
+
+
+# What counts, and with how much memory, is set while the command line is read.
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help=f"What counts: {', '.join(ENGINES)}. auto: in memory, and by DuckDB, which can spill "
+        "to disk, what would not fit.",
+        show_default="auto",
+        callback=_use_engine,
+    ),
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="What counting may take beside the data, as 512MB or 2GB.",
+        show_default="2GB",
+        callback=_use_memory,
+    ),
 ]
 
 

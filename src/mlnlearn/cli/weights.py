@@ -12,6 +12,8 @@ import typer
 import mlnlearn as ml
 from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
+    EngineOption,
+    MemoryOption,
     ModelOption,
     MoreArgument,
     NoDatabasesOption,
@@ -75,6 +77,8 @@ def weights(
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
+    engine: EngineOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Learn the weights of the rules in a model from databases."""
     paths = (db or []) + (more or [])

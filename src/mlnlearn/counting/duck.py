@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,8 +21,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from mlnlearn.cache import ByteCache, Shelf
 from mlnlearn.counting.arrays import overflow
-from mlnlearn.counting.cache import TableCache
+from mlnlearn.counting.budget import Budget
 from mlnlearn.counting.plan import Plan
 from mlnlearn.counting.query import (
     CountTable,
@@ -35,6 +37,7 @@ from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
+from mlnlearn.resources import DEFAULT_MEMORY, byte_size
 
 _LIMIT = 2**63
 
@@ -47,15 +50,17 @@ class DuckEngine:
     databases
         Databases of one schema (or a stack of them), each with its own domains.
     memory_limit
-        What DuckDB may use: bytes, or text such as ``"2GB"``.
+        Bytes, or text such as ``"2GB"``: half is what DuckDB may use, the other is for
+        answers, kept or being fetched. An answer that would take more is refused.
     threads
         Number of threads; DuckDB's choice (all cores) where None.
     path
         A new file to hold the relations, removed again on `close`; in memory where None.
     temp_directory
         Where to spill; a directory of its own, removed on `close`, where None.
-    cache_limit
-        Bytes of answers kept for later queries.
+    cache
+        Keeps answers for later queries; what it may hold is part of the limit. By default one of
+        its own, of at most a quarter of it.
 
     Examples
     --------
@@ -72,25 +77,26 @@ class DuckEngine:
         self,
         databases: Sequence[Database] | Stack,
         *,
-        memory_limit: int | str = "2GB",
+        memory_limit: int | str = DEFAULT_MEMORY,
         threads: int | None = None,
         path: str | Path | None = None,
         temp_directory: str | Path | None = None,
-        cache_limit: int = 256 << 20,
+        cache: ByteCache | None = None,
     ) -> None:
         if path is not None and Path(path).exists():
             raise InputError(f"{path} exists already", hint="name a new file; it is scratch space")
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
-        self.memory_limit = memory_limit if isinstance(memory_limit, str) else f"{memory_limit}B"
-        self._cache: TableCache[CountTable] = TableCache(cache_limit)
+        limit = byte_size(memory_limit)
+        cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
+        self.budget = Budget(limit, limit // 2 + min(cache.limit, limit // 2))
+        self.cache: Shelf[CountTable] = cache.shelf(self)
         self._loaded: dict[str, str] = {}
-        self._path = None if path is None else Path(path)
-        self._scratch = None
+        scratch = None
         if temp_directory is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="mlnlearn-")
-            temp_directory = self._scratch.name
+            scratch = tempfile.TemporaryDirectory(prefix="mlnlearn-")
+            temp_directory = scratch.name
         settings: dict[str, Any] = {
-            "memory_limit": self.memory_limit,
+            "memory_limit": f"{limit // 2}B",
             "temp_directory": str(temp_directory),
             "preserve_insertion_order": "false",
         }
@@ -98,6 +104,9 @@ class DuckEngine:
             settings["threads"] = threads
         self._connection = duckdb.connect(str(path or ":memory:"), config=settings)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="mlnlearn-duck")
+        file = None if path is None else Path(path)
+        # also where nobody closes it, so that scratch files never outlive the engine
+        self._end = weakref.finalize(self, _end, self._worker, self._connection, file, scratch)
 
     def __enter__(self) -> DuckEngine:
         return self
@@ -112,26 +121,20 @@ class DuckEngine:
 
     def close(self) -> None:
         """Let go of memory and scratch files; the engine cannot be used afterwards."""
-        self._worker.shutdown()
-        self._connection.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-        if self._scratch is not None:
-            self._scratch.cleanup()
+        self._end()
 
     def table(self, query: Query) -> CountTable:
         """Answer a conjunctive query with a sparse table of counts, its rows in a fixed order."""
         key, order = canonical_query(query)
-        found = self._cache.get(key)
+        found = self.cache.get(key)
         if found is None:
             found = self._run(Query(query.atoms, order))
-            self._cache.put(key, found)
+            self.cache.put(key, found)
         return found.arranged(order, query.group)
 
-    @contextmanager
-    def holding(self, purpose: object) -> Iterator[Hold]:
-        """Count nothing: the limit is DuckDB's own, and what callers take is beside it."""
-        yield lambda nbytes, rows: None
+    def holding(self, purpose: object) -> AbstractContextManager[Hold]:
+        """Count what a caller takes against the limit, also for queries that it asks meanwhile."""
+        return self.budget.holding(purpose)
 
     def sql(self, query: Query) -> str:
         """Return the statement that answers a query.
@@ -148,12 +151,18 @@ class DuckEngine:
         f1 AS NOT MATERIALIZED (SELECT f0.d, count(*) AS n FROM f0 GROUP BY f0.d)
         SELECT d, n FROM f1 ORDER BY d
         """
+        return self._statement(query)[0]
+
+    def _statement(self, query: Query) -> tuple[str, int]:
+        """Return the statement that answers a query, and how many rows the answer may have."""
         statement = _Statement(self.stack, query)
         factors = [statement.base(atom, self._load(atom.predicate)) for atom in query.atoms]
         for step in self.plan(query).steps:
             inputs = [factors[number] for number in step.inputs]
             factors.append(statement.step(inputs, step.variables))
-        return statement.finish(factors[-1], query.group)
+        types = query.types()
+        groups = sum(self.stack.ground_atoms(types[variable] for variable in query.group))
+        return statement.finish(factors[-1], query.group), min(groups, factors[-1].total)
 
     def plan(self, query: Query) -> Plan[Variable]:
         """Return how a query of at least one atom is answered."""
@@ -164,19 +173,40 @@ class DuckEngine:
             databases = np.arange(len(self.stack))
             return count_table((), databases, (), np.ones_like(databases))
         try:
-            answer = self._fetch(self.sql(query))
+            answer = self._answer(query)
         except duckdb.OutOfRangeException as error:
             raise overflow(2.0**127) from error
-        except duckdb.OutOfMemoryException as error:
+        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            limit = self.budget.memory_limit / 2**21
             raise MemoryLimitError(
-                f"{query} does not fit in {self.memory_limit}, even with spilling: {error}",
-                hint="raise memory_limit, use fewer threads, or make room in temp_directory",
+                f"{query} does not fit in {limit:,.0f} MB, even with spilling to disk: {error}",
+                hint="raise the limit (--memory), use fewer threads, or make room on the disk of "
+                "temporary files (TMPDIR)",
             ) from error
         approximate = answer.pop("approximate", None)
         database, *columns, counts = answer.values()
         if approximate is not None and len(approximate) and approximate.max() >= _LIMIT:
             raise overflow(float(approximate.max()))
         return count_table(query.group, database, columns, counts)
+
+    def _answer(self, query: Query) -> dict[str, Any]:
+        """Return the columns of an answer, refused where they would not fit in memory.
+
+        Where they might not, DuckDB keeps the rows, on disk if need be, until they are counted.
+        """
+        statement, most = self._statement(query)
+        # fetched, put in order, and in the types of a table
+        width = 2 * (4 * (1 + len(query.group)) + 16)
+        room = self.budget.left(query)
+        if most * width <= room.nbytes:
+            return self._fetch(statement)
+        self._fetch(f"CREATE TEMP TABLE answer AS {statement}")
+        try:
+            (rows,) = self._fetch("SELECT count(*) AS n FROM answer")["n"].tolist()
+            room.taking(rows * width, rows)
+            return self._fetch("SELECT * FROM answer")
+        finally:
+            self._fetch("DROP TABLE answer")
 
     def _fetch(self, statement: str) -> dict[str, Any]:
         """Run a statement so that Ctrl-C always stops it, leaving the engine fit for use.
@@ -211,6 +241,20 @@ class DuckEngine:
                     self._connection.unregister("facts")
             self._loaded[predicate.name] = table
         return table
+
+
+def _end(
+    worker: ThreadPoolExecutor,
+    connection: duckdb.DuckDBPyConnection,
+    file: Path | None,
+    scratch: tempfile.TemporaryDirectory[str] | None,
+) -> None:
+    worker.shutdown()
+    connection.close()
+    if file is not None:
+        file.unlink(missing_ok=True)
+    if scratch is not None:
+        scratch.cleanup()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,26 @@ that query's canonical form and shared by all queries that contain it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
+from mlnlearn.cache import ByteCache, Shelf
 from mlnlearn.counting.arrays import Codes
-from mlnlearn.counting.cache import TableCache
+from mlnlearn.counting.budget import Budget, Room
 from mlnlearn.counting.plan import Plan
 from mlnlearn.counting.query import CountTable, Hold, Query, canonical_query, plan_of
-from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
+from mlnlearn.counting.sparse import SparseTable, join, sum_out
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Atom, Constant, Variable
+from mlnlearn.resources import DEFAULT_MEMORY
 
-_DATABASE = "database"
-_Table: TypeAlias = SparseTable[Hashable]
+DATABASE = "database"
+Table: TypeAlias = SparseTable[Hashable]
 
 
 class MemoryEngine:
@@ -38,8 +40,9 @@ class MemoryEngine:
         Bytes that answers, kept or being computed, may take beside the databases. A query that
         needs more is refused, with what it would need: before a join is made where all its rows
         stay, while it is made in pieces where they are summed up.
-    cache_limit
-        Bytes of the limit, at most a quarter of it, for answers kept for later queries.
+    cache
+        Keeps answers for later queries; what it may hold is part of the limit. By default one of
+        its own, of at most a quarter of it.
 
     Examples
     --------
@@ -56,90 +59,69 @@ class MemoryEngine:
         self,
         databases: Sequence[Database] | Stack,
         *,
-        memory_limit: int = 2 << 30,
-        cache_limit: int = 256 << 20,
+        memory_limit: int = DEFAULT_MEMORY,
+        cache: ByteCache | None = None,
     ) -> None:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
-        self.memory_limit = memory_limit
-        kept = min(cache_limit, memory_limit // 4)
-        self.room = memory_limit - kept
-        self.held = 0
-        self._cache: TableCache[_Table] = TableCache(kept)
+        cache = ByteCache(min(256 << 20, memory_limit // 4)) if cache is None else cache
+        self.budget = Budget(memory_limit, min(cache.limit, memory_limit))
+        self.cache: Shelf[Table] = cache.shelf(self)
 
     def table(self, query: Query) -> CountTable:
         """Answer a conjunctive query with a sparse table of counts."""
         key, order = canonical_query(query)
-        found = self._cache.get(key)
+        found = self.cache.get(key)
         if found is None:
-            run = _PlanRun(self, query)
-            found = run.answer() if query.atoms else self._nothing()
-            self._cache.put(key, run.numbered(found, order))
+            found = self._counted(PlanRun(self, query)) if query.atoms else self._nothing()
+            self.cache.put(key, _numbered(found, order))
         else:
             found = found.renamed(dict(enumerate(order)))
         columns = tuple(found.columns[variable] for variable in query.group)
-        return CountTable(query.group, found.columns[_DATABASE], columns, found.counts)
+        return CountTable(query.group, found.columns[DATABASE], columns, found.counts)
 
-    def _nothing(self) -> _Table:
+    def _counted(self, run: PlanRun) -> Table:
+        """Return the answer to a query that the cache does not know."""
+        return run.answer()
+
+    def _nothing(self) -> Table:
         """Return the count of the empty conjunction: one in each database."""
         numbers = np.arange(len(self.stack), dtype=np.int32)
-        return SparseTable({_DATABASE: numbers}, np.ones(len(numbers), np.int64))
+        return SparseTable({DATABASE: numbers}, np.ones(len(numbers), np.int64))
 
     def plan(self, query: Query) -> Plan[Variable]:
         """Return how a query of at least one atom is answered."""
         return plan_of(self.stack, query)
 
-    @contextmanager
-    def holding(self, purpose: object) -> Iterator[Hold]:
-        """Count what a caller takes against the limit, also for queries that it asks meanwhile.
-
-        Examples
-        --------
-        >>> from mlnlearn.logic.schema import Schema
-        >>> db = Database.from_facts(Schema.of("smokes(person)"), {"smokes": [("Anna",)]})
-        >>> with MemoryEngine([db], memory_limit=1 << 20).holding("all pairs") as take:
-        ...     take(1 << 30, 1 << 26)
-        Traceback (most recent call last):
-        mlnlearn.errors.MemoryLimitError: all pairs needs room for 67,108,864 rows, 1,024 MB; ...
-          hint: raise memory_limit, use the DuckDB engine, or drop the formula
-        """
-        before = self.held
-
-        def take(nbytes: int, rows: int) -> None:
-            self.left(purpose).taking(nbytes, rows)
-            self.held += nbytes
-
-        try:
-            yield take
-        finally:
-            self.held = before
-
-    def left(self, purpose: object) -> Room:
-        """Return what a query may take beside what callers hold."""
-        return Room(
-            max(self.room - self.held, 0), purpose, self.memory_limit - self.room + self.held
-        )
+    def holding(self, purpose: object) -> AbstractContextManager[Hold]:
+        """Count what a caller takes against the limit, also for queries that it asks meanwhile."""
+        return self.budget.holding(purpose)
 
 
-class _PlanRun:
+def _numbered(table: Table, order: Sequence[Variable]) -> Table:
+    """Name columns by their places in the canonical order, as the cache holds them."""
+    return table.renamed({variable: place for place, variable in enumerate(order)})
+
+
+class PlanRun:
     """One plan, executed from its last step backwards, as far as the cache does not know."""
 
     def __init__(self, engine: MemoryEngine, query: Query) -> None:
-        self.stack, self.cache = engine.stack, engine._cache
+        self.query, self.stack, self.cache = query, engine.stack, engine.cache
         self.steps = engine.plan(query).steps if query.atoms else ()
         self.atoms: list[tuple[Atom, ...]] = [(atom,) for atom in query.atoms]
         for step in self.steps:
             self.atoms.append(tuple(atom for table in step.inputs for atom in self.atoms[table]))
         self.given = len(query.atoms)
-        self.bounds: dict[Hashable, int] = {_DATABASE: len(self.stack)}
+        self.bounds: dict[Hashable, int] = {DATABASE: len(self.stack)}
         for variable, kind in query.types().items():
             self.bounds[variable] = self.stack.size(kind)
-        self.room = engine.left(str(query))
+        self.room = engine.budget.left(str(query))
 
-    def answer(self) -> _Table:
+    def answer(self) -> Table:
         """Return the last step's table."""
         return self._table(len(self.atoms) - 1, self.room)
 
-    def _table(self, number: int, room: Room) -> _Table:
+    def _table(self, number: int, room: Room) -> Table:
         if number < self.given:
             (atom,) = self.atoms[number]
             return self._scan(atom, room)
@@ -150,7 +132,7 @@ class _PlanRun:
         found = self.cache.get(key)
         if found is not None:
             return found.renamed(dict(enumerate(order)))
-        keep = {_DATABASE, *step.variables}
+        keep = {DATABASE, *step.variables}
         table = self._table(step.inputs[0], room)
         room = room.taking(table.nbytes, len(table))
         if len(step.inputs) == 2:
@@ -159,20 +141,15 @@ class _PlanRun:
             table = join(table, other, keep, self.bounds, room)
         else:
             table = sum_out(table, keep, self.bounds, room)
-        self.cache.put(key, self.numbered(table, order))
+        self.cache.put(key, _numbered(table, order))
         return table
 
-    @staticmethod
-    def numbered(table: _Table, order: Sequence[Variable]) -> _Table:
-        """Name columns by their places in the canonical order, as the cache holds them."""
-        return table.renamed({variable: place for place, variable in enumerate(order)})
-
-    def _scan(self, atom: Atom, room: Room) -> _Table:
+    def _scan(self, atom: Atom, room: Room) -> Table:
         """Select the facts that match an atom's constants and repeated variables."""
         relation = self.stack.relation(atom.predicate)
         facts = len(relation.database)
         room.taking(facts * (4 * atom.predicate.arity + 24), facts)
-        columns: dict[Hashable, Codes] = {_DATABASE: relation.database}
+        columns: dict[Hashable, Codes] = {DATABASE: relation.database}
         keep = None
         for term, kind, column in zip(
             atom.terms, atom.predicate.types, relation.columns, strict=True
@@ -188,4 +165,4 @@ class _PlanRun:
         if keep is not None:
             rows = np.flatnonzero(keep)
             columns = {name: column[rows] for name, column in columns.items()}
-        return SparseTable(columns, np.ones(len(columns[_DATABASE]), np.int64))
+        return SparseTable(columns, np.ones(len(columns[DATABASE]), np.int64))

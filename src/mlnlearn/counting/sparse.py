@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
+from mlnlearn.counting.budget import Room
 from mlnlearn.data.sampling import MOST_KEYS
-from mlnlearn.errors import MemoryLimitError
 
 N = TypeVar("N", bound=Hashable)
 
@@ -55,44 +55,6 @@ class SparseTable(Generic[N]):
         """Return the table with other names for its columns; those not given keep theirs."""
         columns = {names.get(name, name): column for name, column in self.columns.items()}
         return SparseTable(columns, self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What a step may take.
-
-    Attributes
-    ----------
-    nbytes
-        Bytes that are free.
-    purpose
-        What they are for; the error shows its text.
-    taken
-        Bytes that are taken already, or kept for something else.
-    """
-
-    nbytes: int
-    purpose: object
-    taken: int = 0
-
-    def taking(self, nbytes: int, rows: int) -> Room:
-        """Return what is left after some bytes are taken, for so many rows; refuse too many.
-
-        Examples
-        --------
-        >>> Room(100 << 20, "count of friends(x,y)").taking(200 << 20, 10_000_000)
-        Traceback (most recent call last):
-        mlnlearn.errors.MemoryLimitError: count of friends(x,y) needs room for 10,000,000 rows, ...
-          hint: raise memory_limit, use the DuckDB engine, or drop the formula
-        """
-        if nbytes > self.nbytes:
-            needed, limit = nbytes + self.taken, self.nbytes + self.taken
-            raise MemoryLimitError(
-                f"{self.purpose} needs room for {rows:,} rows, {needed / 2**20:,.0f} MB; "
-                f"the limit is {limit / 2**20:,.0f} MB",
-                hint="raise memory_limit, use the DuckDB engine, or drop the formula",
-            )
-        return Room(self.nbytes - nbytes, self.purpose, self.taken + nbytes)
 
 
 def merging_bytes(columns: int) -> int:

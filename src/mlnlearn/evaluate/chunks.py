@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.special import expit
 
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Columns, Database
@@ -221,7 +221,7 @@ def _of_network(
     check_rules(mln, database)
     if mln.hard:  # none of them is about unknown atoms; what they say of the others must hold
         ground(MLN(mln.schema, mln.hard), database, closed=sorted(used))
-    engine = MemoryEngine([database.closed()])
+    engine = open_engine([database.closed()])
 
     def asker(name: str) -> Callable[[Columns], Floats]:
         rules = tuple(rule_flips(mln, engine, name))

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.blocks import choice_probabilities
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flips import Flips, flip_counts
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, number_of_keys, pack, unpack
@@ -83,7 +84,7 @@ def conditional_probabilities(
     _refuse_unknown(database)
     wanted = all_atoms(database, predicate) if columns is None else columns
     (database,) = with_constants_of(mln, [database])
-    engine = MemoryEngine([database])
+    engine = open_engine([database])
     rules = rule_flips(mln, engine, predicate)
     places = database.schema.functional.get(predicate, ())
     if not places:
@@ -145,7 +146,7 @@ class RuleFlips:
     flips: Flips
 
 
-def rule_flips(mln: MLN, engine: MemoryEngine, predicate: str) -> Iterator[RuleFlips]:
+def rule_flips(mln: MLN, engine: Engine, predicate: str) -> Iterator[RuleFlips]:
     """Yield the flip counts of the rules that mention a predicate, but for those of weight zero.
 
     Parameters
@@ -167,9 +168,7 @@ def rule_flips(mln: MLN, engine: MemoryEngine, predicate: str) -> Iterator[RuleF
             yield RuleFlips(rule.hard, weight, flip_counts(engine, rule.formula, target, places))
 
 
-def log_odds(
-    rules: Iterable[RuleFlips], engine: MemoryEngine, columns: Columns
-) -> tuple[Floats, Floats]:
+def log_odds(rules: Iterable[RuleFlips], engine: Engine, columns: Columns) -> tuple[Floats, Floats]:
     """Return the summed flip counts of the hard rules, and the weighted ones of the soft rules."""
     hard, soft = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
     number = np.zeros(columns.shape[1], np.int64)

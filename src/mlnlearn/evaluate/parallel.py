@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 from joblib import Parallel, delayed
 
 from mlnlearn.processes import end_with_parent
+from mlnlearn.resources import carried
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -58,7 +59,7 @@ def run_all(
             initializer=end_with_parent,
             initargs=(os.getpid(),),
         )
-        results = pool(delayed(function)(task) for task in tasks)
+        results = pool(delayed(carried(function))(task) for task in tasks)
     finished = []
     try:
         for result in results:

@@ -17,8 +17,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import expit, softmax
 
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flips import flip_counts
-from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
@@ -148,7 +148,7 @@ def _has_quantifier(formula: Formula) -> bool:
 
 
 def _by_counting(mln: MLN, database: Database, atom: Atom, codes: Codes) -> Explanation:
-    engine = MemoryEngine([database])
+    engine = open_engine([database])
     first = np.zeros(1, np.int64)
     flips = []
     for rule in mln.rules:

@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flips import flip_counts
-from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
@@ -73,7 +74,7 @@ def network_reasons(
     >>> network_reasons(mln, [db], atoms, ())[0].parts
     (Contribution(rule='smokes(x)', flips=1, log_odds=-1.5),)
     """
-    engine = MemoryEngine([database.closed() for database in databases])
+    engine = open_engine([database.closed() for database in databases])
     predicate, numbers = atoms.predicate, atoms.database.astype(np.int64)
     found: list[list[Contribution]] = [[] for _ in range(len(atoms))]
     for rule in written_out(mln, databases).rules:
@@ -91,9 +92,7 @@ def network_reasons(
     return [Reasons(by_size(parts), bool(places)) for parts in found]
 
 
-def _stacked(
-    engine: MemoryEngine, databases: Sequence[Database], atoms: Predictions
-) -> list[Codes]:
+def _stacked(engine: Engine, databases: Sequence[Database], atoms: Predictions) -> list[Codes]:
     """Return the atoms' constants in the codes that all databases of the engine share."""
     columns = []
     for kind, codes in zip(atoms.predicate.types, atoms.columns, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.metrics import METRICS
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, Predictions
@@ -70,7 +70,7 @@ def rules_section(view: View, databases: Sequence[Database]) -> Markup:
         note = "A joint dependency network has no rules of a single network; see its trees."
         return section("rules", "Rules", tag("p", note))
     rules = written_out(network, databases).rules
-    found = ranked_rules(rules, MemoryEngine(databases), MOST_RULES)
+    found = ranked_rules(rules, open_engine(databases), MOST_RULES)
     left_out = f" The {MOST_RULES} strongest of {len(rules):,} are shown."
     note = (
         "Strongest first. A positive weight makes worlds in which the rule holds more probable. "

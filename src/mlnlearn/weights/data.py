@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from mlnlearn.counting.count import groundings, true_groundings
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -27,7 +27,7 @@ def engine_of(mln: MLN, data: Sequence[Database] | Engine) -> Engine:
     1
     """
     if isinstance(data, Sequence):
-        return MemoryEngine(with_constants_of(mln, data))
+        return open_engine(with_constants_of(mln, data))
     given = data.stack.databases
     if any(new is not old for new, old in zip(with_constants_of(mln, given), given, strict=True)):
         raise InputError(
@@ -78,7 +78,7 @@ def refuse_violations(engine: Engine, hard: Iterable[Formula]) -> None:
     --------
     >>> schema = MLN.parse("smokes(person)").schema
     >>> db = Database.from_facts(schema, {}, domains={"person": ["Anna"]})
-    >>> refuse_violations(MemoryEngine([db]), [schema["smokes"]("x")])
+    >>> refuse_violations(open_engine([db]), [schema["smokes"]("x")])
     Traceback (most recent call last):
     ...
     mlnlearn.errors.InputError: the data violate a hard formula, so their likelihood is zero: \

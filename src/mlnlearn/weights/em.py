@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.infer.complete import completed
 from mlnlearn.infer.elimination import TooHardError
@@ -100,7 +100,7 @@ def learn_em(
             break
         before = flat
         likelihood = PseudoLikelihood(
-            MemoryEngine(flat),
+            open_engine(flat),
             tuple(rule.formula for rule in full.soft),
             weighted,
             hard=tuple(rule.formula for rule in full.hard),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.blocks import Blocks
 from mlnlearn.counting.count import true_groundings
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database, constants_by_type
@@ -74,7 +74,7 @@ def likelihood_of(
     >>> mln = MLN.parse("smokes(person)").with_unit_clauses()
     >>> people = {"person": ["Anna", "Bob", "Carl", "Dora"]}
     >>> db = Database.from_facts(mln.schema, {"smokes": [("Anna",)]}, domains=people)
-    >>> value, gradient = likelihood_of(mln, MemoryEngine([db]))(np.zeros(1))
+    >>> value, gradient = likelihood_of(mln, open_engine([db]))(np.zeros(1))
     >>> print(f"{value:.4f}", gradient)
     -2.7726 [-1.]
     """
@@ -115,7 +115,7 @@ def liftable_part(mln: MLN, data: Sequence[Database] | Engine, *, max_axes: int 
     likes(x,y)
     likes(x,y) => likes(y,x)
     """
-    engine: Engine = MemoryEngine(data) if isinstance(data, Sequence) else data
+    engine: Engine = open_engine(data) if isinstance(data, Sequence) else data
     kept = replace(mln, rules=mln.hard)
     for rule in sorted(mln.soft, key=lambda rule: not isinstance(rule.formula, Atom)):
         more = replace(kept, rules=(*kept.rules, rule))
@@ -223,7 +223,7 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
     (database,) = with_constants_of(mln, [database])
     full = mln.expanded(constants_by_type([database]))
     if not database.has_unknown:
-        return likelihood_of(full, MemoryEngine([database]), max_axes=max_axes)(full.weights)[0]
+        return likelihood_of(full, open_engine([database]), max_axes=max_axes)(full.weights)[0]
     (circuit,) = partitions(full, [database], max_axes=max_axes)
     return _log_weight(full, database) - float(circuit.evaluate(full.weights)[0][0])
 

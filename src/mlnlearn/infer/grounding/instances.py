@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.count import count_by
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.groundings import Assignments
-from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.prepare import member_atom
 from mlnlearn.counting.query import CountTable
 from mlnlearn.errors import InputError
@@ -90,7 +90,7 @@ class ClauseGrounder:
     def __init__(self, evidence: Evidence, assembler: Assembler) -> None:
         self.evidence = evidence
         self.assembler = assembler
-        self._engine = MemoryEngine(evidence.stack)
+        self._engine = open_engine(evidence.stack)
 
     def groundings(self, part: RuleInstances) -> int:
         """Return the number of groundings of a formula."""

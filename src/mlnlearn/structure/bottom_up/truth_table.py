@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.count import lookup
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.query import Query
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.sampling import number_of_keys, unpack
@@ -135,7 +135,7 @@ def truth_table(
     hold for no row, for all rows, or for just the rows of a chain before, are left out, and so are
     those of the head's own predicate that hold just where it does, as ``likes(x,z) ^ same(y,z)``.
     """
-    engine = MemoryEngine(stack)
+    engine = open_engine(stack)
     database, columns, truth, weight = _atoms(stack, head, rng)
     found: dict[bytes, tuple[Chain, Bools]] = {}
     predicates, says_the_same = stack.schema.predicates, np.packbits(truth).tobytes()

@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, group_sums, times
-from mlnlearn.counting.sparse import Room, SparseTable, join, sum_out
+from mlnlearn.counting.budget import Room
+from mlnlearn.counting.sparse import SparseTable, join, sum_out
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
+from mlnlearn.resources import in_use
 from mlnlearn.run import check_time
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.layout import Relationship
@@ -30,7 +32,6 @@ from mlnlearn.structure.join_bayes.work import FAMILY, Work
 
 _POPULATION = "population"
 _REMEMBERED_ROWS = 20_000_000
-_ROOM = Room(2 << 30, "a count over several tables")
 
 _Table: TypeAlias = SparseTable[str]
 
@@ -362,7 +363,8 @@ class _FamilyJob:
         """Join two tables, and forget what no other one asks for."""
         left, first = self._profiled(left, others)
         right, second = self._profiled(right, others)
-        return join(left, right, first | second, self.sizes, _ROOM, self.counter.work.add)
+        room = Room(in_use().nbytes, "a count over several tables")
+        return join(left, right, first | second, self.sizes, room, self.counter.work.add)
 
     def _profiled(self, table: _Table, others: Sequence[_Table]) -> tuple[_Table, set[str]]:
         """Add the profiles of entities that no other table asks for; name the columns to keep."""

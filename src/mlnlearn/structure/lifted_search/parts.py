@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from mlnlearn.counting.count import true_groundings
-from mlnlearn.counting.memory import MemoryEngine
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database
 from mlnlearn.lifted.circuit import Circuit
 from mlnlearn.logic.atoms import Atom, Predicate
@@ -121,7 +121,7 @@ class Parts:
         *,
         held_out: bool,
     ) -> None:
-        self.engine = MemoryEngine(databases)
+        self.engine = open_engine(databases)
         self.schema = databases[0].schema.without_functional()
         self.sizes = domain_sizes(self.engine.stack)
         self.sigma = sigma

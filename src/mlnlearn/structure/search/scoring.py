@@ -6,8 +6,8 @@ import math
 import warnings
 from collections.abc import Sequence
 
+from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.grid import MOST_CELLS, Grid
-from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import DataWarning, InputError, MemoryLimitError
 from mlnlearn.structure.search.background import Background
@@ -46,7 +46,7 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
                 f"{database.name or 'a database'} has unknown atoms",
                 hint="take them as false with Database.closed()",
             )
-    engine = MemoryEngine(databases)
+    engine = open_engine(databases)
     fits = Grid.cells_of(engine) <= MOST_CELLS
     counts: CountSource = (GridCounts if fits else EngineCounts)(engine, background)
     return ClauseScorer(counts, background, sigma)

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.data.database import Database
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.processes import end_with_parent
+from mlnlearn.resources import carried
 from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.network import Alone
@@ -48,7 +49,7 @@ class Workers:
         if self._pool is None or len(clauses) < 2 * _BATCH:
             return [self.scorer.alone(clause) for clause in clauses]
         batches = [clauses[i : i + _BATCH] for i in range(0, len(clauses), _BATCH)]
-        parts = self._pool(delayed(_alone)(self._problem, batch) for batch in batches)
+        parts = self._pool(delayed(carried(_alone))(self._problem, batch) for batch in batches)
         return [found for part in parts for found in part]
 
 
