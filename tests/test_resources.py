@@ -13,7 +13,7 @@ from mlnlearn.resources import byte_size, carried, in_use
 from mlnlearn.run import Fitted, Notes, Run, drive
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.layout import Layout
+from mlnlearn.structure.join_bayes.layout import NetLayout
 
 RULES = """
 friends(person,person)
@@ -116,7 +116,7 @@ def test_memory_limits_tables_of_learn_and_join():
 
     people = Table("person", {"id": Column.of(names), "sex": sexes}, ("id",))
     database, mapping = build_database([people, links("likes"), links("knows")])
-    layout = Layout.of([database], mapping)
+    layout = NetLayout.of([database], mapping)
 
     def count():
         return FamilyCounter(EncodedData([database], layout)).count(layout.nodes).counts
