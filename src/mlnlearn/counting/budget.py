@@ -49,12 +49,12 @@ class Room:
         return Room(self.nbytes - nbytes, self.purpose, self.taken + nbytes)
 
 
-class Budget:
+class ByteBudget:
     """The memory of an engine: a part is kept for its cache, the rest is for one query at a time.
 
     Examples
     --------
-    >>> budget = Budget(memory_limit=1 << 20, kept=1 << 18)
+    >>> budget = ByteBudget(memory_limit=1 << 20, kept=1 << 18)
     >>> with budget.holding("all pairs") as take:
     ...     take(1 << 30, 1 << 26)
     Traceback (most recent call last):
@@ -71,9 +71,9 @@ class Budget:
         """Bytes that callers hold."""
         return self._held[0]
 
-    def beside(self, other: Budget) -> Budget:
+    def beside(self, other: ByteBudget) -> ByteBudget:
         """Return the budget of an engine that works for the callers of another."""
-        both = Budget(self.memory_limit, self.memory_limit - self.room)
+        both = ByteBudget(self.memory_limit, self.memory_limit - self.room)
         both._held = other._held
         return both
 

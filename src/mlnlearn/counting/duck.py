@@ -23,7 +23,7 @@ import numpy as np
 
 from mlnlearn.cache import ByteCache, Shelf
 from mlnlearn.counting.arrays import overflow
-from mlnlearn.counting.budget import Budget
+from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.plan import Plan
 from mlnlearn.counting.query import (
     CountTable,
@@ -88,7 +88,7 @@ class DuckEngine:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
         limit = byte_size(memory_limit)
         cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
-        self.budget = Budget(limit, limit // 2 + min(cache.limit, limit // 2))
+        self.budget = ByteBudget(limit, limit // 2 + min(cache.limit, limit // 2))
         self.cache: Shelf[CountTable] = cache.shelf(self)
         self._loaded: dict[str, str] = {}
         scratch = None

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlnlearn.cache import ByteCache, Shelf
 from mlnlearn.counting.arrays import Codes
-from mlnlearn.counting.budget import Budget, Room
+from mlnlearn.counting.budget import ByteBudget, Room
 from mlnlearn.counting.plan import Plan
 from mlnlearn.counting.query import CountTable, Hold, Query, canonical_query, plan_of
 from mlnlearn.counting.sparse import SparseTable, join, sum_out
@@ -64,7 +64,7 @@ class MemoryEngine:
     ) -> None:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
         cache = ByteCache(min(256 << 20, memory_limit // 4)) if cache is None else cache
-        self.budget = Budget(memory_limit, min(cache.limit, memory_limit))
+        self.budget = ByteBudget(memory_limit, min(cache.limit, memory_limit))
         self.cache: Shelf[Table] = cache.shelf(self)
 
     def table(self, query: Query) -> CountTable:
