@@ -27,7 +27,9 @@ def path(tmp_path):
 
 def read(path, identity=ME):
     journal = Journal(path, identity)
-    return [(key, journal.get(key)) for key in ("one", "zwei é", "three") if key in journal]
+    return [
+        (key, journal.read(key, object)) for key in ("one", "zwei é", "three") if key in journal
+    ]
 
 
 def test_results_come_back_exactly_and_the_same_bytes_are_written(path, tmp_path):
@@ -139,7 +141,7 @@ def test_two_writers_at_one_file(path):
     first.record("four", 4)
     with pytest.raises(InputError, match="another program has changed"):
         second.record("five", 5)
-    assert Journal(path, ME).get("four") == 4
+    assert Journal(path, ME).read("four", int) == 4
 
 
 def test_a_full_disk_leaves_no_half_line(path, monkeypatch):

@@ -17,22 +17,39 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+from msgspec import Struct, convert
+from msgspec.structs import asdict
+
+from mlnlearn.documents import decode
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import open_input, write_files
 
 FORMAT = "mlnlearn journal 1"
 Json = Any
+T = TypeVar("T")
 
+_DAMAGED = "this checkpoint is damaged"
 _OTHER_FILE = "name another file, or remove this one to start afresh"
 # longer settings, such as whole networks, are named in messages but not shown
 _SHOWN = 40
+
+
+class Header(Struct):
+    """The first record of a journal."""
+
+    format: str
+    version: str
+    learner: str
+    settings: dict[str, str]
+    data: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -53,15 +70,9 @@ class Identity:
     settings: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
 
-    def header(self) -> dict[str, Json]:
+    def header(self) -> Header:
         """Return the first record of a journal."""
-        return {
-            "format": FORMAT,
-            "version": _version(),
-            "learner": self.learner,
-            "settings": dict(self.settings),
-            "data": dict(self.data),
-        }
+        return Header(FORMAT, _version(), self.learner, dict(self.settings), dict(self.data))
 
 
 class Journal:
@@ -80,12 +91,18 @@ class Journal:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "run.jsonl"
     ...     Journal(path, Identity("GSLP", {"beam": "5"})).record("step 1", [0.5, None])
-    ...     print(Journal(path, Identity("GSLP", {"beam": "5"})).get("step 1"))
+    ...     again = Journal(path, Identity("GSLP", {"beam": "5"}))
+    ...     print(again.read("step 1", list[float | None]))
+    ...     try:
+    ...         again.read("step 1", list[float])
+    ...     except InputError as error:
+    ...         print(error.message)
     ...     try:
     ...         Journal(path, Identity("GSLP", {"beam": "7"}))
     ...     except InputError as error:
     ...         print(error.message)
     [0.5, None]
+    this checkpoint is damaged: [1]: expected `float`, got `null`
     this checkpoint belongs to a run with other settings: beam was 5, is 7
     """
 
@@ -94,6 +111,7 @@ class Journal:
     ) -> None:
         self._path = None if path is None else Path(path)
         self._results: dict[str, Json] = {}
+        self._lines: dict[str, int] = {}
         self._sum = b""
         self._size = 0
         if self._path is None:
@@ -103,15 +121,32 @@ class Journal:
             if self._path.exists() and self._path.stat().st_size:
                 self._read(self._path, header)
             else:
-                text = self._line(header)
+                text = self._line(asdict(header))
                 write_files({self._path: text.decode()})
                 self._size = len(text)
         except OSError as error:
             self._fail(f"cannot use this checkpoint: {error.strerror or error}")
 
-    def get(self, key: str) -> Json:
-        """Return the result of a key, or None."""
-        return self._results.get(key)
+    def read(self, key: str, kind: type[T]) -> T:
+        """Return the result of a key, which must be of a kind (see `mlnlearn.documents.decode`)."""
+        with self.reading(key, kind) as result:
+            return result
+
+    @contextmanager
+    def reading(self, key: str, kind: type[T]) -> Iterator[T]:
+        """Give the result of a key; what turns out to be wrong with it is said with its line."""
+        line = self._lines.get(key)
+        if line is None:  # this run has found it
+            yield convert(self._results[key], kind)
+            return
+        try:
+            yield decode(self._results[key], kind)
+        except InputError as error:
+            self._fail(f"{_DAMAGED}: {error.message}", line)
+
+    def is_null(self, key: str) -> bool:
+        """Whether what was written down is that there is no result."""
+        return self._results[key] is None
 
     def __contains__(self, key: str) -> bool:
         return key in self._results
@@ -151,7 +186,7 @@ class Journal:
         self._sum = _checksum(self._sum, body)
         return self._sum + b" " + body + b"\n"
 
-    def _read(self, path: Path, header: dict[str, Json]) -> None:
+    def _read(self, path: Path, header: Header) -> None:
         """Take up the results of an earlier run; leave out, and cut off, an unfinished line."""
         with open_input(path) as file:
             text = file.read()
@@ -162,8 +197,9 @@ class Journal:
             self._fail(f"this checkpoint {wrong}", line=1)
         for number, record in enumerate(records, start=2):
             if not (isinstance(record, list) and len(record) == 2 and isinstance(record[0], str)):
-                self._fail("this checkpoint is damaged: no result stands here", line=number)
+                self._fail(f"{_DAMAGED}: no result stands here", line=number)
             self._results[record[0]] = record[1]
+            self._lines[record[0]] = number
         self._size = len(whole)
         if whole != text:
             with path.open("r+b") as stream:
@@ -176,12 +212,12 @@ class Journal:
             if found != expected:
                 if number == 1 and not body.startswith(b'{"format": "mlnlearn journal'):
                     self._fail("this is no checkpoint of a run", line=number)
-                self._fail("this checkpoint is damaged: the line has another checksum", line=number)
+                self._fail(f"{_DAMAGED}: the line has another checksum", line=number)
             self._sum = expected
             try:
                 yield json.loads(body)
             except (ValueError, RecursionError) as error:
-                self._fail(f"this checkpoint is damaged: {error}", line=number)
+                self._fail(f"{_DAMAGED}: {error}", line=number)
 
     def _fail(self, message: str, line: int = 0) -> NoReturn:
         raise InputError(message, Location(str(self._path), line), hint=_OTHER_FILE) from None
@@ -196,22 +232,22 @@ def _checksum(before: bytes, body: bytes) -> bytes:
     return hashlib.blake2b(before + body, digest_size=12).hexdigest().encode()
 
 
-def _differences(found: Json, wanted: Mapping[str, Json]) -> str:
+def _differences(plain: Json, wanted: Header) -> str:
     """Say in which way a journal is of another run; nothing where it is of this one."""
-    if not isinstance(found, dict) or found.get("format") != wanted["format"]:
-        other = found.get("format") if isinstance(found, dict) else found
-        return f"has the format {other!r:.80}, not {wanted['format']!r}"
-    if {name: type(value) for name, value in found.items()} != {
-        name: type(value) for name, value in wanted.items()
-    }:
-        return "has a first line that is not whole"
-    if found["version"] != wanted["version"]:
-        return f"was written by version {found['version']}, this is {wanted['version']}"
-    if found["learner"] != wanted["learner"]:
-        return f"belongs to a run of {found['learner']}, not of {wanted['learner']}"
-    if changes := _changes(found["settings"], wanted["settings"], shown=True):
+    other = plain.get("format") if isinstance(plain, dict) else plain
+    if other != wanted.format:
+        return f"has the format {other!r:.80}, not {wanted.format!r}"
+    try:
+        found = decode(plain, Header)
+    except InputError as error:
+        return f"has a first line that is not whole: {error.message}"
+    if found.version != wanted.version:
+        return f"was written by version {found.version}, this is {wanted.version}"
+    if found.learner != wanted.learner:
+        return f"belongs to a run of {found.learner}, not of {wanted.learner}"
+    if changes := _changes(found.settings, wanted.settings, shown=True):
         return f"belongs to a run with other settings: {changes}"
-    if changes := _changes(found["data"], wanted["data"], shown=False):
+    if changes := _changes(found.data, wanted.data, shown=False):
         return f"belongs to a run on other data: {changes}"
     return ""
 

@@ -361,7 +361,8 @@ BAD_MAPPINGS = {
         'use as = "link" and references'
     ),
     'person.columns.age.predicate = "likes"': (
-        "predicate 'likes' is made by 2 columns or tables; names must differ"
+        "[person] columns.age.predicate: predicate 'likes' is made by 2 columns or tables; "
+        "names must differ"
     ),
     "likes.columns.x = { functional = true }": (
         "[likes] columns.x.functional: only entities have exactly one value or link"
@@ -382,7 +383,28 @@ def test_bad_mappings(text):
     with pytest.raises(InputErrors) as caught:
         build_database([PERSON, likes], text)
     lines = str(caught.value).split("\n", 1)[1]
-    assert lines.replace("mapping: ", "") == BAD_MAPPINGS[text]
+    assert lines.replace("mapping:1: ", "") == BAD_MAPPINGS[text]
+
+
+def test_faults_of_a_mapping_are_said_with_their_lines(tmp_path):
+    file = tmp_path / "mapping.toml"
+    file.write_text(
+        "# a remark\n[cat]\n\n[person]\nkind = 1\n"
+        'columns.age.values = [\n  1,\n  2]\ncolumns.size.as = "value"\n'
+        "columns.age2 = 3\n"
+    )
+    with pytest.raises(InputErrors) as caught:
+        build_database([PERSON], file)
+    lines = [problem.location.line for problem in caught.value.problems]
+    assert lines == [2, 5, 6, 9, 10]
+    assert {problem.location.file for problem in caught.value.problems} == {str(file)}
+    # what contradicts itself is found when all is known, and is said with the line as well
+    file.write_text('[person]\n[person.columns.age]\nas = "flag"\ncuts = [1]\n')
+    with pytest.raises(InputErrors, match=r"mapping.toml:2: .* cuts and bins need"):
+        build_database([PERSON], file)
+    file.write_text('person.type = "human"\nperson.until = 3\n')
+    with pytest.raises(InputError, match=r"mapping.toml:2: .* which column says"):
+        build_database([PERSON], file)
 
 
 def test_all_faults_of_a_mapping_come_together():

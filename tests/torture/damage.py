@@ -33,7 +33,7 @@ def damaged(plain: dict[str, Any], rng: random.Random) -> bytes:
     """Return the file of a document with some damage; a checksum is mended half of the time."""
     content = json.loads(json.dumps(plain))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        content = _changed(content, rng)
+        content = changed(content, rng)
     if isinstance(content, dict) and rng.random() < 0.5:
         content.pop("checksum", None)
         if "format" in content and rng.random() < 0.8:
@@ -55,7 +55,8 @@ def _places(content: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def _changed(content: Any, rng: random.Random) -> Any:
+def changed(content: Any, rng: random.Random) -> Any:
+    """Change plain content in one place."""
     places = _places(content) if isinstance(content, dict | list) else []
     if not places:
         return rng.choice(ODD)

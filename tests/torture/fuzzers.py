@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlnlearn.errors import LONGEST_MESSAGE, MlnError
-from torture import model_files, readers, texts
+from torture import checkpoints, model_files, readers, texts
 
 SLOW = 5.0
 """CPU seconds after which an answer to an input of some kilobytes comes too late."""
@@ -68,7 +68,7 @@ TARGETS = (
     Target("boosted models (.json)", model_files.boosted_file, model_files.use_model, 400),
     Target("models of nets (.json)", model_files.join_bayes_file, model_files.use_model, 400),
     Target("nets (.json)", model_files.net_file, model_files.use_net, 400),
-    Target("checkpoints", model_files.journal_file, model_files.use_journal, 200),
+    Target("checkpoints", checkpoints.damaged, checkpoints.use_damaged, 200),
     Target("addresses", texts.address, readers.address, 1000),
     Target("cut-offs in time", texts.moment, readers.moment, 300),
     Target("settings (--set)", texts.setting, readers.setting, 100),

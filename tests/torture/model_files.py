@@ -13,7 +13,6 @@ import numpy as np
 from mlnlearn.data.database import Database
 from mlnlearn.documents import read_document
 from mlnlearn.errors import InputErrors, MlnError
-from mlnlearn.journal import Identity, Journal
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.logic.schema import Schema
@@ -32,7 +31,6 @@ DATABASE = Database.from_facts(
     {"smokes": [("A",)], "friends": [("A", "B"), ("B", "C")], "age": [("A", "1"), ("B", "2")]},
     domains={"person": ["A", "B", "C"], "years": ["1", "2"]},
 )
-RUN = Identity("GSLP", {"beam": "5"}, {"facts": "d1"})
 
 
 @cache
@@ -109,23 +107,6 @@ def net_file(rng: random.Random) -> bytes:
     return damaged(net().as_dict(), rng)
 
 
-def journal_file(rng: random.Random) -> bytes:
-    """Return a damaged journal."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "j"
-        Journal(path, RUN).record_all([("step 1", [0.5]), ("step 2", {"a": None})])
-        data = path.read_bytes()
-    place = rng.randrange(len(data))
-    lines = data.splitlines(keepends=True)
-    rng.shuffle(lines)
-    deep = b"[" * 100_000
-    return rng.choice((
-        data[:place], b"".join(lines), data[:place] + deep + data[place:],
-        data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :],
-        data[:place] + b"9" * 5000 + data[place:], b"\xff" + data, b"{}\n", b"\n" + data,
-    ))  # fmt: skip
-
-
 def use_model(data: bytes) -> None:
     """Load a model and ask it; what is wrong is said with the file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +115,7 @@ def use_model(data: bytes) -> None:
         try:
             model = load_model(path)
         except MlnError as error:
-            _check_place(error, "m.json")
+            check_place(error, "m.json")
             raise
     if isinstance(model, BoostedModel):
         assert model.rules() is not None
@@ -163,38 +144,16 @@ def use_net(data: bytes) -> None:
         try:
             found = ParametrizedBayesNet.load(path)
         except MlnError as error:
-            _check_place(error, "net.json")
+            check_place(error, "net.json")
             raise
     drawn = found.sample(np.random.default_rng(0), 3)
     assert drawn.shape == (len(found.nodes), 3)
 
 
-def use_journal(data: bytes) -> None:
-    """Go on with a journal."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.jsonl"
-        path.write_bytes(data)
-        try:
-            found = Journal(path, RUN)
-        except MlnError as error:
-            _check_place(error, "run.jsonl")
-            raise
-        assert found.get("step 1") in (None, [0.5])
-        assert found.get("step 2") in (None, {"a": None})
-
-
-def _check_place(error: MlnError, file: str) -> None:
+def check_place(error: MlnError, file: str) -> None:
+    """Fail where an error does not say that something is wrong in a file."""
     problems = error.problems if isinstance(error, InputErrors) else [error]
     for problem in problems:
         place = problem.location
         assert place is not None, f"no place in {error!r}"
         assert place.file.endswith(file), f"no place in {error!r}"
-
-
-KINDS = {
-    "boosted models": (boosted_file, use_model),
-    "models of nets": (join_bayes_file, use_model),
-    "nets": (net_file, use_net),
-    "journals": (journal_file, use_journal),
-}
-"""Per kind of file: how a damaged one is made, and what reads and uses it."""

@@ -11,13 +11,13 @@ What stands on the command line is stronger.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mlnlearn.errors import InputError, InputErrors, Location, did_you_mean
+from mlnlearn.errors import InputError, InputErrors, did_you_mean
 from mlnlearn.files import read_text
+from mlnlearn.toml import Toml
 
 FILE = "mlnlearn.toml"
 
@@ -33,30 +33,27 @@ def project_options(commands: Mapping[str, Any], folder: Path) -> dict[str, Any]
     path = folder / FILE
     if not path.is_file():
         return None
-    try:
-        given = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"this is no TOML: {error}", Location(str(path))) from None
+    toml = Toml.of(read_text(path), str(path))
     known = {name: _options(command) for name, command in commands.items()}
     everywhere = sorted({name for options in known.values() for name in options})
     problems: list[InputError] = []
     found: dict[str, dict[str, Any]] = {name: {} for name in commands}
     # what stands under a command is stronger than what stands above all: it comes later
-    for name, value in sorted(given.items(), key=lambda item: isinstance(item[1], dict)):
+    for name, value in sorted(toml.values.items(), key=lambda item: isinstance(item[1], dict)):
         if not isinstance(value, dict):
             if name not in everywhere:
-                problems.append(_unknown("option", name, everywhere, path))
+                problems.append(_unknown("option", everywhere, toml, name))
             for command, options in known.items():
                 if name in options:
-                    found[command][options[name]] = _plain(name, value, path, problems)
+                    found[command][options[name]] = _plain(value, toml, problems, name)
         elif name not in known:
-            problems.append(_unknown("command", name, known, path))
+            problems.append(_unknown("command", known, toml, name))
         else:
             for option, own in value.items():
                 if option not in known[name]:
-                    problems.append(_unknown(f"option of {name}", option, known[name], path))
+                    problems.append(_unknown(f"option of {name}", known[name], toml, name, option))
                 else:
-                    found[name][known[name][option]] = _plain(option, own, path, problems)
+                    found[name][known[name][option]] = _plain(own, toml, problems, name, option)
     if problems:
         raise InputErrors(problems)
     return found
@@ -73,13 +70,15 @@ def _options(command: Any) -> dict[str, str]:
     }
 
 
-def _plain(name: str, value: Any, path: Path, problems: list[InputError]) -> Any:
+def _plain(value: Any, toml: Toml, problems: list[InputError], *path: str) -> Any:
     listed = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str | int | float | bool) for item in listed):
         hint = "a text, a number, true, false, or a list of these"
-        problems.append(InputError(f"{name}: {value!r:.60} is no value", Location(str(path)), hint))
+        message = f"{path[-1]}: {value!r:.60} is no value"
+        problems.append(InputError(message, toml.place(*path), hint))
     return value
 
 
-def _unknown(what: str, name: str, known: Any, path: Path) -> InputError:
-    return InputError(f"no such {what}: {name}", Location(str(path)), did_you_mean(name, known))
+def _unknown(what: str, known: Any, toml: Toml, *path: str) -> InputError:
+    message = f"no such {what}: {path[-1]}"
+    return InputError(message, toml.place(*path), did_you_mean(path[-1], known))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
     --------
     >>> from mlnlearn.data.load.columns import Column
     >>> people = Table("people", {"id": Column.of(["A"]), "by": Column.of(["f"])}, ("id",))
-    >>> print(derive_mapping([people], {}))
+    >>> print(derive_mapping([people], Edits()))
     [people]
     kind = "entity"
     type = "people"
@@ -57,7 +57,7 @@ def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
     skipped = [name for name, edit in edits.items() if edit.get("kind") == "skip"]
     entries += [TableMapping(name, "skip") for name in skipped]
     mapping = _with_value_types(_with_predicate_names(entries))
-    problems = [InputError(message) for message in _check(mapping)]
+    problems = [edits.problem(path, message) for path, message in _check(mapping, edits)]
     if problems:
         raise InputErrors(problems)
     return mapping
@@ -202,34 +202,50 @@ def _with_value_types(mapping: Mapping) -> Mapping:
     return mapping
 
 
-def _check(mapping: Mapping) -> Iterator[str]:
-    """Yield what contradicts itself in a complete mapping."""
-    counts = Counter(name for name, _, _ in mapping.predicates())
-    for name, count in counts.items():
-        if count > 1:
-            yield f"predicate {name!r} is made by {count} columns or tables; names must differ"
-    entity_types = Counter(table.type for table in mapping if table.has_objects)
-    for name, count in entity_types.items():
-        if count > 1:
-            yield f"type {name!r} belongs to {count} tables; types must differ"
+def _check(mapping: Mapping, edits: Edits) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what contradicts itself in a complete mapping, with the path to the setting."""
+    made: dict[str, list[tuple[str, ...]]] = {}
+    for name, table, column in mapping.predicates():
+        inner = () if column is None else ("columns", column.name)
+        made.setdefault(name, []).append((table.name, *inner, "predicate"))
+    for name, paths in made.items():
+        if len(paths) > 1:
+            others = f"{len(paths)} columns or tables; names must differ"
+            yield (
+                next(filter(edits.sets, paths), paths[-1]),
+                f"predicate {name!r} is made by {others}",
+            )
+    owners: dict[str, list[str]] = {}
+    for table in mapping:
+        if table.has_objects:
+            owners.setdefault(table.type, []).append(table.name)
+    for name, tables in owners.items():
+        if len(tables) > 1:
+            others = f"{len(tables)} tables; types must differ"
+            paths = [(table, "type") for table in tables]
+            yield next(filter(edits.sets, paths), paths[-1]), f"type {name!r} belongs to {others}"
     for table in mapping:
         for column in table.columns:
-            where = f"[{table.name}] columns.{column.name}"
-            if column.type in entity_types and column.role in ("key", *ATTRIBUTES):
-                yield (
-                    f"{where}.type: {column.type!r} is the type of a table; "
-                    'use as = "link" and references'
-                )
-            if column.role == "link" and not column.references:
-                yield f'{where}: as = "link" needs references'
-            if column.references and not mapping[column.references].has_objects:
-                yield f"{where}.references: {column.references!r} is no entity table"
-            single = table.has_objects and column.role in ("link", *ATTRIBUTES)
-            if column.functional and not single:
-                yield f"{where}.functional: only entities have exactly one value or link"
-            if column.true and column.role != "flag":
-                yield f'{where}.true: needs as = "flag"'
-            if column.values and column.role != "value":
-                yield f'{where}.values: needs as = "value"'
-            if (column.cuts or column.bins) and column.role not in ATTRIBUTES:
-                yield f'{where}: cuts and bins need as = "value", "number" or "time"'
+            for key, fault in _column_faults(mapping, table, column, owners):
+                yield (table.name, "columns", column.name, *key), fault
+
+
+def _column_faults(
+    mapping: Mapping, table: TableMapping, column: ColumnMapping, types: Collection[str]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the settings of a column that contradict others."""
+    if column.type in types and column.role in ("key", *ATTRIBUTES):
+        yield ("type",), f'{column.type!r} is the type of a table; use as = "link" and references'
+    if column.role == "link" and not column.references:
+        yield (), 'as = "link" needs references'
+    if column.references and not mapping[column.references].has_objects:
+        yield ("references",), f"{column.references!r} is no entity table"
+    single = table.has_objects and column.role in ("link", *ATTRIBUTES)
+    if column.functional and not single:
+        yield ("functional",), "only entities have exactly one value or link"
+    if column.true and column.role != "flag":
+        yield ("true",), 'needs as = "flag"'
+    if column.values and column.role != "value":
+        yield ("values",), 'needs as = "value"'
+    if (column.cuts or column.bins) and column.role not in ATTRIBUTES:
+        yield (), 'cuts and bins need as = "value", "number" or "time"'

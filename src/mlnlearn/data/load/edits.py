@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,12 +19,35 @@ from mlnlearn.data.load.reading import moments_of, row_time
 from mlnlearn.data.load.tables import ROW, ForeignKey, Table, resolve_reference
 from mlnlearn.errors import InputError, InputErrors, Location
 from mlnlearn.files import read_text
+from mlnlearn.toml import Toml
 
 MappingLike: TypeAlias = "Mapping | abc.Mapping[str, Any] | str | Path"
-Edits: TypeAlias = dict[str, dict[str, Any]]
-"""Per table its settings; ``columns`` holds the settings of the columns."""
 
-_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
+_NAME = "mapping"
+
+
+class Edits(dict[str, dict[str, Any]]):
+    """Per table its settings; ``columns`` holds the settings of the columns.
+
+    Where they were read from TOML, their lines are known.
+    """
+
+    def __init__(self, settings: abc.Mapping[str, Any] = {}, toml: Toml | None = None) -> None:
+        super().__init__({name: dict(values) for name, values in settings.items()})
+        self.toml = toml
+
+    def sets(self, path: Sequence[str]) -> bool:
+        """Whether a setting is among them."""
+        inner: Any = self
+        for name in path:
+            if not isinstance(inner, abc.Mapping) or name not in inner:
+                return False
+            inner = inner[name]
+        return True
+
+    def problem(self, path: Sequence[str], message: str) -> InputError:
+        """Return what is wrong with a setting, with its place."""
+        return _problem(self.toml, path, message)
 
 
 def read_edits(mapping: MappingLike | None, tables: Sequence[Table]) -> Edits:
@@ -44,50 +66,50 @@ def read_edits(mapping: MappingLike | None, tables: Sequence[Table]) -> Edits:
     {'people': {'columns': {}, 'type': 'person'}}
     """
     if mapping is None:
-        return {}
-    data, source = _plain(mapping)
+        return Edits()
+    data, toml = _plain(mapping)
     known = {table.name: table for table in tables}
-    problems = [InputError(message, Location(source)) for message in _check(data, known)]
+    problems = [_problem(toml, path, message) for path, message in _check(data, known)]
     if problems:
         raise InputErrors(problems)
-    return {name: {"columns": {}} | dict(settings) for name, settings in data.items()}
+    return Edits({name: {"columns": {}} | dict(values) for name, values in data.items()}, toml)
 
 
-def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], str]:
+def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], Toml | None]:
     if isinstance(mapping, Mapping):
-        return mapping.as_dict(), "mapping"
+        return mapping.as_dict(), None
     if isinstance(mapping, abc.Mapping):
-        return mapping, "mapping"
-    text, source = str(mapping), "mapping"
-    if isinstance(mapping, Path) or not re.search(r"[=\[]", mapping):
-        source = str(mapping)
-        text = read_text(mapping)
-    try:
-        return tomllib.loads(text), source
-    except RecursionError:
-        raise InputError("not TOML: nested too deeply", Location(source)) from None
-    except tomllib.TOMLDecodeError as error:
-        place = _PLACE.search(str(error))
-        line, column = (int(part) for part in place.groups()) if place else (0, 0)
-        lines = text.splitlines()
-        shown = lines[line - 1] if 0 < line <= len(lines) else ""
-        message = f"not TOML: {_PLACE.sub('', str(error))}"
-        raise InputError(message, Location(source, line, column, shown)) from None
+        return mapping, mapping.toml if isinstance(mapping, Edits) else None
+    is_file = isinstance(mapping, Path) or not re.search(r"[=\[]", mapping)
+    text = read_text(mapping) if is_file else str(mapping)
+    toml = Toml.of(text, str(mapping) if is_file else _NAME)
+    return toml.values, toml
 
 
-def _check(data: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]) -> Iterator[str]:
+def _problem(toml: Toml | None, path: Sequence[str], message: str) -> InputError:
+    """Return what is wrong with a setting: of a table, perhaps of a column."""
+    inner = f" {'.'.join(path[1:])}" if path[1:] else ""
+    place = Location(_NAME) if toml is None else toml.place(*path)
+    return InputError(f"[{path[0]}]{inner}: {message}", place)
+
+
+Fault: TypeAlias = tuple[tuple[str, ...], str]
+"""The path to a setting, and what is wrong with it."""
+
+
+def _check(data: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]) -> Iterator[Fault]:
     for name, settings in data.items():
         if name not in tables:
-            yield f"[{name}]: no such table; {_meant(name, tables)}"
+            yield (name,), f"no such table; {_meant(name, tables)}"
         elif not isinstance(settings, abc.Mapping):
-            yield f"[{name}]: expected settings of a table, found {settings!r}"
+            yield (name,), f"expected settings of a table, found {settings!r}"
         else:
             yield from _check_table(name, settings, tables)
 
 
 def _check_table(
     name: str, settings: abc.Mapping[str, Any], tables: abc.Mapping[str, Table]
-) -> Iterator[str]:
+) -> Iterator[Fault]:
     checks = {
         "kind": lambda value: _one_of(value, KINDS),
         "type": _a_name,
@@ -98,19 +120,19 @@ def _check_table(
     columns = settings.get("columns", {})
     rest = {key: value for key, value in settings.items() if key != "columns"}
     for key, fault in _faults(rest, checks, ("columns",)):
-        yield f"[{name}] {key}: {fault}"
+        yield (name, key), fault
     if not isinstance(columns, abc.Mapping):
-        yield f"[{name}] columns: expected settings by column, found {columns!r}"
+        yield (name, "columns"), f"expected settings by column, found {columns!r}"
         return
     for column, entry in columns.items():
+        path = (name, "columns", column)
         if column not in tables[name].columns:
-            meant = _meant(column, tables[name].columns)
-            yield f"[{name}] columns.{column}: no such column; {meant}"
+            yield path, f"no such column; {_meant(column, tables[name].columns)}"
         elif not isinstance(entry, abc.Mapping):
-            yield f"[{name}] columns.{column}: expected settings, found {entry!r}"
+            yield path, f"expected settings, found {entry!r}"
         else:
             for key, fault in _faults(entry, _column_checks(tables)):
-                yield f"[{name}] columns.{column}.{key}: {fault}"
+                yield (*path, key), fault
 
 
 def _column_checks(tables: abc.Mapping[str, Table]) -> dict[str, abc.Callable[[Any], str]]:
@@ -192,7 +214,7 @@ def with_cut_off(edits: Edits, cut_off: CutOff | None, tables: Sequence[Table]) 
 
     Examples
     --------
-    >>> with_cut_off({}, CutOff(1999, {"people": "born"}), [Table("people", {"born": None})])
+    >>> with_cut_off(Edits(), CutOff(1999, {"people": "born"}), [Table("people", {"born": None})])
     {'people': {'columns': {}, 'time': 'born', 'until': '1999'}}
     """
     if cut_off is None:
@@ -203,8 +225,9 @@ def with_cut_off(edits: Edits, cut_off: CutOff | None, tables: Sequence[Table]) 
     settings = {name: {"time": column} for name, column in cut_off.columns.items()}
     faults = list(_check(settings, {table.name: table for table in tables}))
     if faults:
-        raise InputErrors([InputError(fault, Location("cut-off")) for fault in faults])
-    found = {name: dict(edit) for name, edit in edits.items()}
+        cut = Location("cut-off")
+        raise InputErrors([InputError(_problem(None, *f).message, cut) for f in faults])
+    found = Edits(edits, edits.toml)
     for name, setting in settings.items():
         found.setdefault(name, {"columns": {}}).update(setting)
     if not any(edit.get("time") for edit in found.values()):
@@ -228,13 +251,13 @@ def time_limits(edits: Edits) -> dict[str, TimeLimit]:
 
     Examples
     --------
-    >>> time_limits({"people": {"columns": {}, "time": "born", "until": "1999"}})
+    >>> time_limits(Edits({"people": {"columns": {}, "time": "born", "until": "1999"}}))
     {'people': TimeLimit(column='born', until='1999')}
     """
     given = {n: e for n, e in edits.items() if e.get("until") and e.get("kind") != "skip"}
     for name, edit in given.items():
         if not edit.get("time"):
-            raise InputError(f"[{name}] until: which column says when a row is from? Set time")
+            raise edits.problem([name, "until"], "which column says when a row is from? Set time")
     return {n: TimeLimit(e["time"], str(time_text(e["until"]))) for n, e in given.items()}
 
 

@@ -67,7 +67,7 @@ def tables_data(
         read = task_within(found, within.column, within.entity, within.span)
     if read is not None:
         found = [*found, read.table]
-    edits = dict(read_edits(mapping, found))
+    edits = read_edits(mapping, found)
     if read is not None and read.table.name not in edits:
         edits[read.table.name] = read.edits()
     return TaskData(as_data(build_database(found, edits, name, cut_off)), read)

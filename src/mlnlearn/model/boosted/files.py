@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -220,9 +221,17 @@ def step_to_plain(step: Step) -> dict[str, Any]:
     return {"clauses": [{"body": _body_to_plain(c.body), "weight": c.weight} for c in step.clauses]}
 
 
-def step_from_plain(plain: object, schema: Schema) -> Step:
-    """Undo `step_to_plain`."""
-    return _step(decode(plain, BoostedStepFile), schema, {})
+def steps_from_files(
+    files: Sequence[BoostedStepFile], targets: Sequence[Predicate], schema: Schema
+) -> list[Step]:
+    """Undo `step_to_plain` of a step for each target."""
+    if len(files) != len(targets):
+        raise InputError(f"{len(targets)} targets have {len(files)} steps")
+    found = []
+    for number, (file, target) in enumerate(zip(files, targets, strict=True)):
+        with within(f"[{number}]"):
+            found.append(_step(file, schema, dict(enumerate(target.types))))
+    return found
 
 
 def _step(file: BoostedStepFile, schema: Schema, types: _Types) -> Step:

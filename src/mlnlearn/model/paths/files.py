@@ -11,11 +11,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from mlnlearn.counting.path_evidence import SHARED
 from mlnlearn.counting.path_rules import ClosedRules, ConstantRules
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.documents import Place, decode, in_file, save_model
+from mlnlearn.documents import Place, decode, in_file, save_model, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath
 from mlnlearn.model.paths.model import PathModel
@@ -161,12 +160,9 @@ def _model(file: PathsFile) -> PathModel:
     weights = {}
     for part in file.weights:
         own = int(np.sum(heads == part.link % len(file.relations)))
-        sizes = (len(part.rules), len(part.shared), len(part.having))
-        if sizes != (own, len(SHARED), links):
-            raise InputError(f"weights of link {part.link}: they do not fit the rules")
-        weights[part.link] = LinkWeights(
-            np.array(part.rules, np.float64), np.array(part.shared), np.array(part.having)
-        )
+        with within(f"weights of link {part.link}"):
+            like = LinkWeights.start(own, links)
+            weights[part.link] = LinkWeights.read(part.rules, part.shared, part.having, like)
     return PathModel(
         Vocabulary(file.relations),
         Vocabulary(file.names),

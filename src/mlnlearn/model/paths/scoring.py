@@ -11,6 +11,7 @@ from mlnlearn.counting.evidence_kernels import SCALE
 from mlnlearn.counting.path_evidence import Collector, Floats, RuleEvidence
 from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.data.graph import Codes, Graph, Longs
+from mlnlearn.errors import InputError
 from mlnlearn.model.triple_answers import NOTHING
 
 Aggregation = Literal["learned", "noisy-or", "maximum"]
@@ -42,6 +43,18 @@ class LinkWeights:
         """Return where learning starts: all sums count, no rule has a weight of its own."""
         shared = np.array([0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.1, 0.0])
         return cls(np.zeros(rules), shared, np.zeros(links))
+
+    @classmethod
+    def read(
+        cls, rules: list[float], shared: list[float], having: list[float], like: LinkWeights
+    ) -> LinkWeights:
+        """Return weights that a file holds, which must be as many as others of the same link."""
+        found = cls(*(np.array(part, np.float64) for part in (rules, shared, having)))
+        for part in ("rules", "shared", "having"):
+            here, there = len(getattr(found, part)), len(getattr(like, part))
+            if here != there:
+                raise InputError(f"{part}: {here} weights, and not {there}")
+        return found
 
     def alone(self, rule: int, confidence: float, *, kind: int, walks: int = 1) -> float:
         """Return what a rule adds to the score of a candidate that no other rule speaks for."""

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from mlnlearn.data.load.data import Data
+from mlnlearn.documents import Place
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.canonical import ClauseKey
 from mlnlearn.logic.clauses import as_clause
@@ -23,7 +25,7 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.growth import prune_each
-from mlnlearn.structure.search.moves import Language
+from mlnlearn.structure.search.moves import ClauseFile, Language
 from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
@@ -108,6 +110,20 @@ class _Scored:
     distance: int
 
 
+class _AddedFile(Struct, array_like=True, forbid_unknown_fields=True):
+    """A clause, as the journal has it, with the weights of all."""
+
+    literals: ClauseFile
+    weights: list[float]
+
+
+class _RoundFile(Struct, array_like=True, forbid_unknown_fields=True):
+    """A round, as the journal has it: clauses scored so far, and those that were added."""
+
+    scored: Place
+    added: list[_AddedFile]
+
+
 class _BeamRun:
     """One run of MSL."""
 
@@ -134,11 +150,12 @@ class _BeamRun:
                     self.by_beam() if self.settings.strategy == "beam" else self.by_length(length)
                 )
                 journal.record(key, [self.search.scored, self.added(found)])
-            self.search.scored, steps = journal.get(key)
-            for literals, weights in steps:
-                given = tuple(tuple(literal) for literal in literals)
-                self.model = self.model.extended(self.language.clause(given), np.array(weights))
-            if not steps:
+            with journal.reading(key, _RoundFile) as kept:
+                self.search.scored = kept.scored
+                for step in kept.added:
+                    clause = self.language.read_clause(step.literals)
+                    self.model = self.model.extended(clause, np.array(step.weights))
+            if not kept.added:
                 length += 1
             yield self.network(self.model)
         accept, first = self.search.accept, len(background.soft)

@@ -12,7 +12,7 @@ from mlnlearn.data.examples import Examples
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data, DataLike
 from mlnlearn.errors import InputError
-from mlnlearn.model.boosted.files import step_from_plain, step_to_plain
+from mlnlearn.model.boosted.files import BoostedStepFile, step_to_plain, steps_from_files
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, Notes, Run, drive
@@ -150,7 +150,9 @@ class _Boosted(Learner[BoostedModel, Notes]):
             course.check()
             key = f"step {boosting.done + 1}"
             if key in journal:
-                boosting.replay([[step_from_plain(step, schema) for step in journal.get(key)]])
+                with journal.reading(key, list[BoostedStepFile]) as files:
+                    targets = [state.predicate for state in boosting.targets]
+                    boosting.replay([steps_from_files(files, targets, schema)])
             else:
                 boosting.step()
                 made = [step_to_plain(state.steps[-1]) for state in boosting.targets]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from mlnlearn.errors import InputError
+
 Edge = tuple[int, int]
 Dag = tuple[int, ...]
 """For each node, the set of its parents."""
@@ -239,6 +241,21 @@ def has_circle(dag: Sequence[int]) -> bool:
         left.difference_update(free)
         done |= mask(free)
     return False
+
+
+def read_dag(parents: Sequence[int], size: int) -> Dag:
+    """Return the DAG of so many nodes that a file holds.
+
+    Examples
+    --------
+    >>> read_dag([0b10, 0b01], 2)
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: parents: no net without a circle, of 2 nodes
+    """
+    fits = len(parents) == size and all(0 <= above < 1 << size for above in parents)
+    if not fits or has_circle(parents):
+        raise InputError(f"parents: no net without a circle, of {size} nodes")
+    return tuple(parents)
 
 
 def ancestors(dag: Dag) -> list[int]:

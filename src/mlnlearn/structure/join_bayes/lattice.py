@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeVar
 
+from msgspec import Struct
+
+from mlnlearn.documents import Place
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.journal import Journal
 from mlnlearn.logic.atoms import Variable
@@ -21,7 +24,13 @@ from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.chains import Chain, longer_chains
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.ges import RESTARTS, LocalScore, greedy_equivalence_search
-from mlnlearn.structure.join_bayes.graphs import Dag, EdgeConstraints, bits, has_circle
+from mlnlearn.structure.join_bayes.graphs import (
+    Dag,
+    EdgeConstraints,
+    bits,
+    has_circle,
+    read_dag,
+)
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
 from mlnlearn.structure.join_bayes.work import FAMILY, OutOfWorkError
@@ -40,6 +49,13 @@ MOST_ROWS = 50_000
 """Rows of a conditional table, ten times those of the papers' data sets together."""
 _CHAIN = 100_000
 """Work to see what is open on a chain."""
+
+
+class _NetFile(Struct, forbid_unknown_fields=True):
+    """A net as the journal has it: for each node the set of its parents; and the work it took."""
+
+    parents: list[int]
+    work: Place
 
 
 @dataclass(frozen=True)
@@ -313,15 +329,15 @@ class LearnAndJoin:
         # what a search may find follows from the data, and from the searches before it
         key = f"{self.label}{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
         work = self.counter.work
-        written = self.journal.get(key)
-        if written is None:
+        if key in self.journal:
+            with self.journal.reading(key, _NetFile) as found:
+                dag = read_dag(found.parents, len(nodes))
+            work.add(found.work)
+        else:
             self.counter.forget()
             before = work.spent
             dag = self._found(len(nodes), score, constraints)
             self.journal.record(key, {"parents": list(dag), "work": work.spent - before})
-        else:
-            dag = written["parents"]
-            work.add(written["work"])
         edges = {(nodes[p], nodes[child]) for child, above in enumerate(dag) for p in bits(above)}
         return Learned(nodes, frozenset(edges))
 

@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
+from mlnlearn.documents import Place
+from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.parts import Candidate, Part, Trial
 from mlnlearn.structure.lifted_search.search import ClauseSearch
+from mlnlearn.weights.objective import Floats
 
 Json = Any
 
@@ -43,20 +47,49 @@ class AddedClause:
     held_out: float | None
 
 
+class ComponentFile(Struct, forbid_unknown_fields=True):
+    """A component of the network, as the journal has it."""
+
+    weights: list[float]
+    curvature: list[list[float]]
+    folds: list[list[float]]
+    held_out: list[float]
+    objective: float
+    likelihood: float
+    tilt: float
+
+
+class LiftedStepFile(Struct, forbid_unknown_fields=True):
+    """A step, as the journal has it; shapes, and their clauses, by number."""
+
+    shape: Place
+    clause: Place
+    gain: float
+    gains: list[float]
+    part: ComponentFile
+    scored: list[tuple[Place, list[tuple[Place, float, float]]]]
+    stale: list[Place]
+    slow: list[Place]
+    tried: list[tuple[Place, Place]]
+
+
 def next_step(search: ClauseSearch, journal: Journal, number: int) -> AddedClause | None:
     """Add the best clause to the network, or the one that was written down; None at the end."""
     key = f"step {number}"
     if key not in journal:
         trial = search.step()
         journal.record(key, None if trial is None else _written(search, trial))
-        return None if trial is None else _step(search, trial.candidate.clause, journal.get(key))
-    record = journal.get(key)
-    return None if record is None else _taken_up(search, record)
+        if trial is None:
+            return None
+        return _step(search, trial.candidate.clause, trial.gain, trial.held_out.tolist())
+    if journal.is_null(key):
+        return None
+    with journal.reading(key, LiftedStepFile) as file:
+        return _taken_up(search, file)
 
 
-def _step(search: ClauseSearch, clause: Clause, record: Json) -> AddedClause:
-    held_out = float(sum(record["gains"])) if len(search.parts.folds) else None
-    return AddedClause(clause, record["gain"], held_out)
+def _step(search: ClauseSearch, clause: Clause, gain: float, gains: list[float]) -> AddedClause:
+    return AddedClause(clause, gain, float(sum(gains)) if len(search.parts.folds) else None)
 
 
 def _written(search: ClauseSearch, trial: Trial) -> Json:
@@ -85,28 +118,53 @@ def _written(search: ClauseSearch, trial: Trial) -> Json:
     }
 
 
-def _taken_up(search: ClauseSearch, record: Json) -> AddedClause:
+def _taken_up(search: ClauseSearch, file: LiftedStepFile) -> AddedClause:
     """Bring the search to where a step had left it."""
+    _check_numbers(search, file)
     shapes = search.shapes
-    shape = shapes[record["shape"]]
-    clause = shape.clauses[record["clause"]]
+    shape = shapes[file.shape]
+    clause = shape.clauses[file.clause]
+    part = _part(search, shape, clause, file.part)
     search.added.add(clause)
-    search.adopt(_part(search, shape, clause, record["part"]))
+    search.adopt(part)
     search.scored = {
         shapes[number]: [Candidate(shapes[number], *values) for values in candidates]
-        for number, candidates in record["scored"]
+        for number, candidates in file.scored
     }
-    search.stale = {shapes[number]: None for number in record["stale"]}
-    search.slow = {shapes[number] for number in record["slow"]}
-    search.tried = {shapes[number].clauses[place] for number, place in record["tried"]}
-    return _step(search, clause, record)
+    search.stale = {shapes[number]: None for number in file.stale}
+    search.slow = {shapes[number] for number in file.slow}
+    search.tried = {shapes[number].clauses[place] for number, place in file.tried}
+    return _step(search, clause, file.gain, file.gains)
 
 
-def _part(search: ClauseSearch, shape: Shape, clause: Clause, values: Json) -> Part:
+def _check_numbers(search: ClauseSearch, file: LiftedStepFile) -> None:
+    """Refuse numbers of shapes, and of clauses of shapes, that there are not."""
+    shapes = [*file.stale, *file.slow, *(number for number, _ in file.scored)]
+    clauses = [(file.shape, file.clause), *file.tried]
+    clauses += [(shape, place) for shape, scored in file.scored for place, *_ in scored]
+    sizes = dict(enumerate(len(shape.clauses) for shape in search.shapes))
+    if not sizes.keys() >= set(shapes):
+        raise InputError(f"{max(shapes)} is the number of no shape")
+    for shape, place in clauses:
+        if place >= sizes.get(shape, 0):
+            raise InputError(f"shape {shape} has no clause {place}")
+
+
+def _part(search: ClauseSearch, shape: Shape, clause: Clause, file: ComponentFile) -> Part:
     """Return the component that a clause was added to, with the weights it had then."""
     before = search.parts.touched(shape)
     formulas = (*before.formulas, clause.formula)
-    known: dict[str, Any] = {name: values[name] for name in _NUMBERS}
-    known |= {name: np.array(values[name], np.float64) for name in _ARRAYS}
-    known["folds"] = known["folds"].reshape(len(search.parts.folds), len(formulas))
+    size, folds = len(formulas), len(search.parts.folds)
+    shapes = {"weights": (size,), "curvature": (size, size), "folds": (folds, size)}
+    known: dict[str, Any] = {name: getattr(file, name) for name in _NUMBERS}
+    for name, wanted in (shapes | {"held_out": before.held_out.shape}).items():
+        known[name] = _array(name, getattr(file, name), wanted)
     return replace(before, formulas=formulas, **known)
+
+
+def _array(name: str, values: list[Any], shape: tuple[int, ...]) -> Floats:
+    """Return numbers of a file as an array of a shape."""
+    rows = values if len(shape) > 1 else [values]
+    if len(rows) != (shape[0] if len(shape) > 1 else 1) or any(len(r) != shape[-1] for r in rows):
+        raise InputError(f"part.{name}: expected {' x '.join(map(str, shape))} numbers")
+    return np.array(values, np.float64).reshape(shape)

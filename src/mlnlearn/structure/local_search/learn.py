@@ -18,15 +18,17 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from msgspec import Struct
 
 from mlnlearn.data.load.data import Data
+from mlnlearn.documents import Place
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.canonical import ClauseKey
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.growth import prune_each
-from mlnlearn.structure.search.moves import Language
+from mlnlearn.structure.search.moves import ClauseFile, Language
 from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
@@ -120,6 +122,14 @@ class DiscriminativeILS(ILS):
         return (self.target,)
 
 
+class _WalkFile(Struct, array_like=True, forbid_unknown_fields=True):
+    """A walk, as the journal has it: the clause it found, and the weights of all with it."""
+
+    scored: Place
+    literals: ClauseFile
+    weights: list[float]
+
+
 class _LocalSearchRun:
     """One run of ILS."""
 
@@ -147,11 +157,12 @@ class _LocalSearchRun:
             key = f"walk {self.rounds}"
             if key not in journal:
                 journal.record(key, self.walked())
-            self.search.scored, literals, weights = journal.get(key)
-            failed = 0 if literals else failed + 1
-            if literals:
-                given = tuple(tuple(literal) for literal in literals)
-                self.model = self.model.extended(self.language.clause(given), np.array(weights))
+            with journal.reading(key, _WalkFile) as walk:
+                self.search.scored = walk.scored
+                failed = 0 if walk.literals else failed + 1
+                if walk.literals:
+                    clause = self.language.read_clause(walk.literals)
+                    self.model = self.model.extended(clause, np.array(walk.weights))
             yield self.fitted(self.model)
         first = len(self.search.background.soft)
         yield self.fitted(prune_each(self.model, first, self.search.accept, journal))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from mlnlearn.counting.mine_constants import mine_constants
@@ -37,6 +38,14 @@ _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
 _COUNTINGS = 8  # parts in which rules are counted, between looks at the clock,
 _FIRST_COUNTING = 8  # after a first one, so much smaller, that shows which are worth it
 _MINING = 0.4  # the share of a limited time that is spent on finding rules
+
+
+class _LinkWeightsFile(Struct, array_like=True, forbid_unknown_fields=True):
+    """The weights of a link, as the journal has them."""
+
+    rules: list[float]
+    shared: list[float]
+    having: list[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,9 +331,11 @@ class Paths(Learner[PathModel, PathNotes]):
 
         def learned(link: int) -> LinkWeights:
             course.check()  # links that waited for a worker need not begin
-            kept = journal.get(f"link {link}")
-            if kept is not None:
-                return LinkWeights(*(np.array(part) for part in kept))
+            key = f"link {link}"
+            if key in journal:
+                with journal.reading(key, _LinkWeightsFile) as kept:
+                    start = self._start(model, link)
+                    return LinkWeights.read(kept.rules, kept.shared, kept.having, start)
             return self._fitted(model, collector, own, link, course)
 
         with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
@@ -338,19 +349,25 @@ class Paths(Learner[PathModel, PathNotes]):
                     journal.record(f"link {link}", [part.tolist() for part in parts])
                 yield link, weights
 
+    def _start(self, model: PathModel, link: int) -> LinkWeights:
+        return LinkWeights.start(len(model.link_rules(link).paths), 2 * len(model.relations))
+
     def _fitted(
         self, model: PathModel, collector: Collector, own: OwnLinks, link: int, course: Course
     ) -> LinkWeights:
-        rules = model.link_rules(link)
         rng = np.random.default_rng([self.seed, 1, link])
         choices = choices_of(
-            collector, rules, most_queries=self.max_queries, most_rows=self.max_rows, rng=rng
+            collector,
+            model.link_rules(link),
+            most_queries=self.max_queries,
+            most_rows=self.max_rows,
+            rng=rng,
         )
         course.check()
         relations = len(model.relations)
         return fit_weights(
             choices,
-            LinkWeights.start(len(rules.paths), 2 * relations),
+            self._start(model, link),
             own,
             (link + relations) % (2 * relations),
             epochs=self.epochs,

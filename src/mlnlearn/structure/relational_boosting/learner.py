@@ -13,7 +13,6 @@ from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import FLAGS, Relational, relational
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
-from mlnlearn.documents import decode
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.relational.atoms import without_place
@@ -363,9 +362,11 @@ def _mean_deviance(runs: list[BoostingRun], folds: list[Ints]) -> float:
 def _stepped(runs: list[BoostingRun], journal: Journal, key: str) -> None:
     """Make a step of each run, or take those that the journal has."""
     if key in journal:
-        file = decode(journal.get(key), TreesFile)
-        trees, _ = trees_from_file(file, runs[0].loss.outputs)
-        for run, tree in zip(runs, trees, strict=True):
-            run.add(tree)
+        with journal.reading(key, TreesFile) as file:
+            trees, _ = trees_from_file(file, runs[0].loss.outputs)
+            if len(trees) != len(runs):
+                raise InputError(f"{len(runs)} runs have {len(trees)} trees")
+            for run, tree in zip(runs, trees, strict=True):
+                run.add(tree)
     else:
         journal.record(key, trees_to_plain([run.step() for run in runs]))

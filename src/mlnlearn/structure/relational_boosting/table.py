@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, hstack
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.relational import NAME, Nominal, RowSet
 from mlnlearn.data.identity import digest
+from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
 from mlnlearn.run import check_time
@@ -91,6 +92,8 @@ class FeatureTable:
 
     def place(self, feature: AnyFeature) -> int:
         """Return the number of a feature; sparse columns come after those in bins."""
+        if feature not in self._places:
+            raise InputError(f"the data have no such feature: {feature}")
         return self._places[feature]
 
     def has(self, column: int, rows: Ints) -> NDArray[np.bool_]:

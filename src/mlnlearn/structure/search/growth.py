@@ -98,9 +98,9 @@ def add_in_turn(
             if longer is not None and not accept.generalises(model, longer):
                 longer = None
             journal.record(key, None if longer is None else longer.weights.tolist())
-        weights = journal.get(key)
-        if weights is not None:
-            model = model.extended(clause, np.array(weights))
+        if not journal.is_null(key):
+            with journal.reading(key, list[float]) as weights:
+                model = model.extended(clause, np.array(weights))
             yield model
         course.tell("adding clauses", number, len(clauses))
 
@@ -146,10 +146,11 @@ def prune(model: Model, first: int, min_weight: float, penalty: float, journal: 
 def _without(model: Model, numbers: Sequence[int], journal: Journal) -> Model:
     # networks only shrink from here on, so their size tells them apart
     key = f"{len(model.formulas)} without {[str(model.formulas[number]) for number in numbers]}"
-    known = journal.get(key)
-    shorter = model.without(numbers, None if known is None else np.array(known))
-    if known is None:
-        journal.record(key, shorter.weights.tolist())
+    if key in journal:
+        with journal.reading(key, list[float]) as weights:
+            return model.without(numbers, np.array(weights))
+    shorter = model.without(numbers)
+    journal.record(key, shorter.weights.tolist())
     return shorter
 
 

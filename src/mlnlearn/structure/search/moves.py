@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Annotated, TypeAlias
 
+from msgspec import Meta
+
+from mlnlearn.documents import Place
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key, clause_of
 from mlnlearn.logic.clauses import Clause
+
+ClauseFile: TypeAlias = list[Annotated[list[Place], Meta(min_length=1)]]
+"""A clause as journals have it: its key."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,32 @@ class Language:
     def clause(self, key: ClauseKey) -> Clause:
         """Return the clause of a key, in canonical form."""
         return clause_of(key, [(p, sign) for p in self.predicates for sign in (False, True)])
+
+    def read_clause(self, literals: ClauseFile) -> Clause:
+        """Return the clause of literals that a file holds.
+
+        Examples
+        --------
+        >>> language = Language((Predicate("smokes", ("t",)),), max_literals=2, max_variables=2)
+        >>> print(language.read_clause([[1, 0]]))
+        smokes(x1)
+        >>> language.read_clause([[1, 0, 0]])
+        Traceback (most recent call last):
+        mlnlearn.errors.InputError: [[1, 0, 0]] is no clause
+        """
+        key = tuple(tuple(literal) for literal in literals)
+        types: dict[int, str] = {}
+        fits = 0 < len(key) <= self.max_literals and is_connected(key)
+        for number, *terms in key:
+            fits = fits and number // 2 < len(self.predicates)
+            kinds = self.predicates[number // 2].types if fits else ()
+            fits = fits and len(terms) == len(kinds)
+            fits = fits and all(
+                types.setdefault(term, k) == k for term, k in zip(terms, kinds, strict=False)
+            )
+        if not fits:
+            raise InputError(f"{literals!r:.100} is no clause")
+        return self.clause(key)
 
     def neighbours(self, key: ClauseKey) -> list[ClauseKey]:
         """Return the clauses one change away, each once."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.coincidences import Signed, encode
-from mlnlearn.errors import MemoryLimitError
+from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.structure.search.meanfield import Coupling
@@ -319,4 +319,6 @@ class Model:
 
     def weighted(self, weights: Floats) -> Model:
         """Return the network with other weights."""
+        if weights.shape != self.weights.shape:
+            raise InputError(f"{len(self.weights)} formulas have {len(weights)} weights")
         return replace(self, weights=weights)

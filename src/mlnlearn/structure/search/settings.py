@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Struct
+
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
 from mlnlearn.journal import Journal
@@ -20,6 +22,14 @@ from mlnlearn.structure.search.growth import Acceptance
 from mlnlearn.structure.search.network import Alone
 from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
+
+
+class _AloneFile(Struct, array_like=True, forbid_unknown_fields=True):
+    """What a clause gains, as the journal has it."""
+
+    weight: float
+    gain: float
+    held_out: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,5 +132,8 @@ class SearchRun:
             ]
         )
         self.scored += len(clauses)
-        known = (self.journal.get(key) for key in keys)
-        return [None if value is None else Alone(*value) for value in known]
+        return [None if self.journal.is_null(key) else self._known(key) for key in keys]
+
+    def _known(self, key: str) -> Alone:
+        kept = self.journal.read(key, _AloneFile)
+        return Alone(kept.weight, kept.gain, kept.held_out)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
 from mlnlearn.errors import InputError
-from mlnlearn.model.boosted.files import rules_from_plain, rules_to_plain
+from mlnlearn.logic.schema import Schema
+from mlnlearn.model.boosted.files import RulesFile, rules_from_file, rules_to_plain
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, unknown_predicates
 from mlnlearn.model.boosted.hidden.network import Kept
 from mlnlearn.model.boosted.model import BoostedModel
@@ -23,7 +24,7 @@ from mlnlearn.structure.boosting.prior import prior_clauses
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.structural_em.expectation import Worlds, best_world, sampled_worlds
 from mlnlearn.structure.structural_em.maximisation import maximised
-from mlnlearn.structure.structural_em.notes import EMNotes, Note
+from mlnlearn.structure.structural_em.notes import EMNotes, Note, NoteFile
 from mlnlearn.structure.structural_em.potentials import StackedPotentials
 
 Mode: TypeAlias = Literal["soft", "hard", "closed"]
@@ -121,11 +122,11 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
                 rules, note = maximised(
                     base, languages, worlds, potentials, steps, self.trees_per_step
                 )
-                journal.record(key, [[*map(rules_to_plain, rules)], asdict(note)])
+                journal.record(key, [[*map(rules_to_plain, rules)], note.to_plain()])
             else:
-                found, plain = journal.get(key)
-                rules = tuple(rules_from_plain(target, schema) for target in found)
-                note = Note(**plain)
+                with journal.reading(key, tuple[list[RulesFile], NoteFile]) as (files, plain):
+                    rules = _read_rules(files, rules, self.trees_per_step, schema)
+                note = Note.from_file(plain)
             notes.append(note)
             course.tell("iterations", iteration + 1, self.iterations)
 
@@ -197,3 +198,14 @@ def _bias(databases: Sequence[Database], name: str) -> float:
     true = sum(database.count(name) for database in databases)
     total = sum(database.ground_atoms(name) for database in databases)
     return math.log((true + 1) / (total - len(hidden) - true + 1))
+
+
+def _read_rules(
+    files: Sequence[RulesFile], before: Sequence[TargetRules], more: int, schema: Schema
+) -> tuple[TargetRules, ...]:
+    """Return the rules that a journal holds, longer by some steps than those before them."""
+    rules = tuple(rules_from_file(file, schema) for file in files)
+    found = [(target.predicate, len(target.steps)) for target in rules]
+    if found != [(target.predicate, len(target.steps) + more) for target in before]:
+        raise InputError("the targets, or their steps, are not those of this iteration")
+    return rules

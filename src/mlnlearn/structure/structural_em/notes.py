@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from mlnlearn.run import Notes
 
@@ -30,6 +34,26 @@ class Note:
     before: float
     after: float
     r_hat: float | None
+    true_share: float
+    saved: float
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the note as a journal has it, in which numbers are finite."""
+        return asdict(self) | ({"r_hat": "inf"} if self.r_hat == math.inf else {})
+
+    @classmethod
+    def from_file(cls, file: NoteFile) -> Note:
+        """Undo `to_plain`."""
+        r_hat = math.inf if file.r_hat == "inf" else file.r_hat
+        return cls(file.before, file.after, r_hat, file.true_share, file.saved)
+
+
+class NoteFile(Struct, forbid_unknown_fields=True):
+    """A note in a journal."""
+
+    before: float
+    after: float
+    r_hat: float | Literal["inf"] | None
     true_share: float
     saved: float
 
