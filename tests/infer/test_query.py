@@ -270,3 +270,24 @@ def test_wrong_questions():
     for method in ("auto", "map"):
         with pytest.raises(InputError, match="no world is possible"):
             query(contradiction, database, "p", method=method)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_mcsat_goes_between_the_alternatives_of_a_strong_rule(sign):
+    """Each of the four cubes of the rule was kept for good once a chain was in it."""
+    mln = MLN.parse(f"""
+        t = {{A}}
+        p(t)
+        q(t)
+        r(t)
+        {sign}12 p(x) <=> (q(x) <=> r(x))
+        1 !p(x)
+        0.5 q(x)
+    """)
+    names = ["p", "q", "r"]
+    nothing = Database.from_facts(mln.schema, {})
+    exact = query(mln, nothing, names, method="exact", open=names)
+    drawn = query(mln, nothing, names, method="mcsat", open=names, samples=8000)
+    for right, table in zip(exact.tables, drawn.tables, strict=True):
+        assert table.standard_error[0] < 0.02
+        assert abs(table.probability[0] - right.probability[0]) < 4 * table.standard_error[0]

@@ -59,7 +59,7 @@ def test_sums_equal_the_truth_in_every_world():
     for _ in range(300):
         formula = random_formula(rng, int(rng.integers(1, 4)))
         cubes = disjoint_cubes(formula)
-        constant, clauses = signed_clauses(formula)
+        constant, clauses = signed_clauses(formula, rewarded=bool(rng.integers(2)))
         for world in worlds():
             true = [all(world[lit.atom] == lit.positive for lit in cube) for cube in cubes]
             total = constant + sum(
@@ -67,6 +67,12 @@ def test_sums_equal_the_truth_in_every_world():
                 for sign, clause in clauses
             )
             assert sum(true) == total == truth(formula, world)
+
+
+@pytest.mark.parametrize("rewarded", [True, False])
+def test_alternatives_are_penalised_not_rewarded(rewarded):
+    _, clauses = signed_clauses(Iff(ATOMS[0], Iff(ATOMS[1], ATOMS[2])), rewarded=rewarded)
+    assert {sign for sign, _ in clauses} == ({1} if rewarded else {-1})
 
 
 def test_a_clause_and_a_conjunction_are_one_clause_each():

@@ -18,6 +18,7 @@ from mlnlearn.logic.formulas import And, EitherSign, Exists, Forall, Formula, If
 
 Cube = tuple[Literal, ...]
 _Cubes = tuple[Cube, ...]
+_MUCH_LONGER = 2
 
 
 def disjoint_cubes(formula: Formula, *, limit: int = 4096) -> tuple[Cube, ...]:
@@ -44,12 +45,23 @@ def disjoint_cubes(formula: Formula, *, limit: int = 4096) -> tuple[Cube, ...]:
 
 
 def signed_clauses(
-    formula: Formula, *, limit: int = 4096
+    formula: Formula, *, rewarded: bool = True, limit: int = 4096
 ) -> tuple[int, tuple[tuple[int, Clause], ...]]:
     """Write the truth of a formula as a constant plus a sum of multiples of the truth of clauses.
 
     The equation holds in every world. Of the formula and its negation, the one with fewer cubes is
     taken, so a clause stays one clause and a conjunction becomes minus the clause that denies it.
+    Where that would reward several cubes, the other is taken if it is not much longer: a sampler
+    that keeps what is rewarded never leaves a cube, but goes freely where nothing is penalised.
+
+    Parameters
+    ----------
+    formula
+        A formula without quantifiers and without ``*P(x)``.
+    rewarded
+        Whether the formula has a positive weight.
+    limit
+        The most cubes that may stand at any point of the work; past it, `MemoryLimitError`.
 
     Examples
     --------
@@ -64,7 +76,7 @@ def signed_clauses(
     denied = _attempt(expansion, folded, False)
     is_clause = denied is not None and len(denied) == 1 and denied != ((),)
     cubes = None if is_clause else _attempt(expansion, folded, True)
-    if denied is not None and (cubes is None or _size(denied) < _size(cubes)):
+    if denied is not None and (cubes is None or _better(denied, cubes, rewarded)):
         # f = 1 - Σ cubes of !f, and each cube is 1 minus a clause
         return 1 - len(denied), tuple((1, _denial(cube)) for cube in denied if cube)
     if cubes is None:
@@ -84,6 +96,14 @@ def _attempt(expansion: _Expansion, formula: Formula, positive: bool) -> _Cubes 
         return expansion.of(formula, positive)
     except MemoryLimitError:
         return None
+
+
+def _better(denied: _Cubes, cubes: _Cubes, rewarded: bool) -> bool:
+    """Tell whether to write a formula by the cubes of its negation."""
+    penalised, praised = (denied, cubes) if rewarded else (cubes, denied)
+    if len(praised) > 1 and len(penalised) <= _MUCH_LONGER * len(praised):
+        return rewarded
+    return _size(denied) < _size(cubes)
 
 
 def _size(cubes: _Cubes) -> tuple[int, int]:

@@ -176,5 +176,5 @@ def _terms(
         skeleton, found, tables = ground_quantifiers(part.formula, domains), {}, {}
     if part.hard:
         return 0, hard_terms(skeleton, found), tables
-    constant, terms = soft_terms(skeleton)
+    constant, terms = soft_terms(skeleton, rewarded=(part.rule.weight or 0.0) >= 0.0)
     return constant, terms, tables

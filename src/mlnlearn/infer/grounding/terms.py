@@ -25,7 +25,7 @@ class ClauseTerm:
     existentials: tuple[str, ...] = ()
 
 
-def soft_terms(skeleton: Formula) -> tuple[int, tuple[ClauseTerm, ...]]:
+def soft_terms(skeleton: Formula, *, rewarded: bool = True) -> tuple[int, tuple[ClauseTerm, ...]]:
     """Write the truth of a formula as a constant plus terms.
 
     A denied existential E is exchanged for an asserted one: the truth of ``c v !E`` is that of
@@ -35,6 +35,8 @@ def soft_terms(skeleton: Formula) -> tuple[int, tuple[ClauseTerm, ...]]:
     ----------
     skeleton
         A formula with placeholder atoms for its quantified parts.
+    rewarded
+        Whether its weight is positive (see `signed_clauses`).
 
     Examples
     --------
@@ -45,7 +47,7 @@ def soft_terms(skeleton: Formula) -> tuple[int, tuple[ClauseTerm, ...]]:
     >>> constant, [(t.coefficient, [str(lit) for lit in t.literals], t.existentials) for t in terms]
     (1, [(1, ['p(x)'], ()), (-1, ['p(x)'], ('$1',))])
     """
-    constant, clauses = signed_clauses(skeleton)
+    constant, clauses = signed_clauses(skeleton, rewarded=rewarded)
     terms: list[ClauseTerm] = []
     for coefficient, clause in clauses:
         literals, asserted, denied = _sorted_out(clause)
