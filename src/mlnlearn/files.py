@@ -31,6 +31,8 @@ MAPPING_MARK = "# mlnlearn mapping\n"
 """The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
+PARQUET_MARK = "mlnlearn answers"
+"""What Parquet files that we write say of themselves, beside their columns."""
 PATH_RULES_MARK = "support\tbody_size\tconfidence\t"
 """How the first line of tables of path rules begins."""
 _MODEL_MARK = b'"format": "mlnlearn '
@@ -49,6 +51,8 @@ _MARKS = tuple(
 )
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_PARQUET_MAGIC = b"PAR1"
+_LONGEST_FOOTER = 1 << 20
 _UNPACKED_FREELY = 1 << 26
 _MOST_EXPANSION = 200  # text of facts packs up to some 50 times; bombs, 1,000 times
 _LEAST_ROOM = 1 << 16
@@ -316,9 +320,15 @@ def _check_output(path: AnyPath, read: set[object], seen: set[object], replace: 
 
 
 def is_ours(path: AnyPath) -> bool:
-    """Tell whether we wrote a file, by how it begins; an empty one is anybody's."""
+    """Tell whether we wrote a file, by how it begins; an empty one is anybody's.
+
+    Parquet files say at their end what they are.
+    """
     with open_input(path) as file:
         start = file.read(_LONGEST_START)
+        if start.startswith(_PARQUET_MAGIC):
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_FOOTER))
+            return PARQUET_MARK.encode() in file.read()
     model = start.startswith(b"{") and _MODEL_MARK in start
     return not start or model or start.startswith(_MARKS)
 

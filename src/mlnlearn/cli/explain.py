@@ -15,10 +15,12 @@ from mlnlearn.cli.options import (
     NoDatabasesOption,
     OpenOption,
     TablesOption,
+    TaskOption,
     names,
     one_database,
     read_model,
 )
+from mlnlearn.cli.rows import explain_row
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import tables_for
 from mlnlearn.cli.triples import OrderOption, TriplesOption, explain_triple
@@ -32,6 +34,15 @@ def explain(
         str,
         typer.Option(help='A ground atom, such as "advisedBy(Anna,Bob)".', show_default=False),
     ] = "",
+    row: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="Instead of --atom, of a model of tables: the key of a row, or the number of a "
+            "row of the --task.",
+            show_default=False,
+        ),
+    ] = "",
     more: MoreArgument = None,
     triples: TriplesOption = None,
     order: OrderOption = "",
@@ -40,20 +51,35 @@ def explain(
         typer.Option(help="With --triples: head, relation and tail.", show_default=False),
     ] = None,
     tables: TablesOption = None,
+    task: TaskOption = None,
     schema: SchemaOption = None,
     mapping: MappingOption = None,
     open_predicates: OpenOption = "",
     closed: ClosedOption = "",
     json: JsonOption = False,
 ) -> None:
-    """Show which rules, with how many groundings, make an atom probable or not."""
+    """Show which rules, with how many groundings, make an atom probable or not.
+
+    Of models of rows of tables, show what each thing known of a row adds.
+    """
     if triples is not None:
         if triple is None or db or more:
             raise InputError("--triples goes with --triple HEAD RELATION TAIL, and not with --db")
         explain_triple(model, triples, order, triple, json=json)
         return
+    if row and tables is not None:
+        learned = ml.load_model(model)
+        if not isinstance(learned, ml.RelationalModel):
+            raise InputError("--row: the model is none of rows of tables", hint="give --atom")
+        explain_row(learned, tables, row, task, schema=schema, json=json)
+        return
+    if row or task is not None:
+        raise InputError("--row and --task go with --tables, and --task with --row")
     if not atom:
-        raise InputError("--atom: name a ground atom", hint='such as "advisedBy(Anna,Bob)"')
+        raise InputError(
+            "--atom: name a ground atom",
+            hint='such as "advisedBy(Anna,Bob)"; or a row of --tables, with --row',
+        )
     found = ml.load_model(model) if tables is not None else read_model(model)
     paths = (db or []) + (more or [])
     if tables is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mlnlearn as ml
+from mlnlearn.cli.rows import FILLED_NOTE
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import read_source
 from mlnlearn.errors import InputError, Location
@@ -44,16 +45,17 @@ def fill(
     seconds = time.process_time() - started
     answers = _answers(answered)
     if filled is not None:
-        save_tables(answered.tables, filled)
+        save_tables([*answered.tables, answered.marks()], filled)
     if out is not None:
         ml.write_answers(out, [answers])
     if json:
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return
     _print(answered, seconds)
-    for path, what in ((out, "probabilities"), (filled, "tables without those empty cells")):
-        if path is not None:
-            console().print(f"{what} written to {path}")
+    if out is not None:
+        console().print(f"probabilities written to {out}")
+    if filled is not None:
+        console().print(f"tables without those empty cells written to {filled}; {FILLED_NOTE}")
 
 
 def _read(path: Path) -> JoinBayesModel:

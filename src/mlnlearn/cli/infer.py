@@ -139,7 +139,8 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
 
     A boosted model gives that of all atoms of the targets asked for, whatever is known of them;
     another target is evidence where the database lists any of its atoms, else unknown. With
-    --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL).
+    --tables, a model of laj-dt or mbn gives that of the values of empty cells (NULL), a model of
+    one column that of its empty cells, or of the rows of a --task.
     """
     paths = (db or []) + (more or [])
     if triples is not None:
@@ -311,9 +312,9 @@ def _of_tables(
     asked = names(query, "--query")
     found = ml.load_model(model)
     if isinstance(found, ml.RelationalModel):
-        if filled is not None or asked:
-            raise InputError("a model of one column goes with neither --filled nor --query")
-        answer_rows(found, tables, task, schema=schema, out=out, json=json)
+        if asked:
+            raise InputError("--query: the model knows what it predicts", hint="leave it out")
+        answer_rows(found, tables, task, schema=schema, out=out, filled=filled, json=json)
         return
     if task is not None:
         raise InputError("--task: the model is not one that learn --task made")

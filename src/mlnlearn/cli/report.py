@@ -14,9 +14,11 @@ from mlnlearn.cli.options import (
     MoreArgument,
     NoDatabasesOption,
     TablesOption,
+    TaskOption,
     names,
 )
 from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.rows import report_rows, rows_data
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, tables_for
 from mlnlearn.errors import InputError
@@ -33,6 +35,7 @@ def report(
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     tables: TablesOption = None,
+    task: TaskOption = None,
     schema: Annotated[
         Path | None,
         typer.Option(help="Declarations of the databases; by default the model's."),
@@ -52,7 +55,8 @@ def report(
     from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
 
     paths = (db or []) + (more or [])
-    check([out], force=force, data=paths, tables=tables, model=model, others=[schema, mapping])
+    others = [schema, mapping, task]
+    check([out], force=force, data=paths, tables=tables, model=model, others=others)
     found = ml.load_model(model)
     if isinstance(found, ml.PathModel):
         raise InputError(
@@ -61,6 +65,19 @@ def report(
         )
     if (tables is None) == (not paths):
         raise InputError("give the data with --db or with --tables")
+    if isinstance(found, ml.RelationalModel):
+        if query:
+            raise InputError("--query: the model knows what it predicts", hint="leave it out")
+        data = (
+            _rows(found, paths, schema)
+            if tables is None
+            else rows_data(found, tables, task, schema)[1]
+        )
+        report_rows(found, data, out, title)
+        console().print(f"written to {out}")
+        return
+    if task is not None:
+        raise InputError("--task: the model is not one that learn --task made")
     databases = (
         _databases(paths, schema, found.schema)
         if tables is None
@@ -68,6 +85,10 @@ def report(
     )
     write_files({out: page(found, databases, names(query, "--query"), title=title)})
     console().print(f"written to {out}")
+
+
+def _rows(model: ml.RelationalModel, paths: list[Path], schema: Path | None) -> ml.Data:
+    return ml.Data(tuple(_databases(paths, schema, model.schema)), model.mapping)
 
 
 def _databases(paths: list[Path], schema: Path | None, declared: ml.Schema) -> list[Database]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import mlnlearn as ml
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
-from mlnlearn.cli.sources import Sources, load_tables
+from mlnlearn.cli.sources import Sources, load_tables, read_source
+from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
@@ -23,7 +24,10 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.evaluate.rows import RowAnswers
     from mlnlearn.model.shown import ShownRule
 
+FILLED_NOTE = "the table filled_cells says which"
+"""Where filled cells are marked."""
 _SHOWN = 20
+_EXPLAINED = 50
 _MEGABYTE = 1e6
 
 
@@ -109,18 +113,26 @@ def answer_rows(
     *,
     schema: Path | None,
     out: Path | None,
+    filled: Path | None,
     json: bool,
 ) -> None:
     """Predict the labels of a task, or the empty cells of the column that a model is of."""
+    from mlnlearn.data.load.save import check_new  # noqa: PLC0415 - loads NumPy
     from mlnlearn.evaluate.rows import predict_rows  # noqa: PLC0415 - loads the models
 
+    if filled is not None:
+        if task is not None:
+            raise InputError("--filled: a task has no cells to fill", hint="give --out")
+        check_new(filled)
+
     started = time.process_time()
-    found = load_tables(tables, schema, model.mapping, task=task, label=model.column or "")
-    data = ml.Data(tuple(found.databases), found.mappings[0])
+    found, data = rows_data(model, tables, task, schema)
     answers = predict_rows(model, data, only_empty=task is None)
     seconds = time.process_time() - started
     if out is not None:
-        write_files({out: _csv(answers, found.task)})
+        _write(out, answers, found.task)
+    if filled is not None:
+        _fill(model, tables, schema, filled)
     if json:
         print_json({"rows": list(answers.records()), "cpu_seconds": seconds})
         return
@@ -132,19 +144,90 @@ def answer_rows(
     if len(answers) > _SHOWN:
         screen.print(f"… and {len(answers) - _SHOWN:,} more; --out or --json gives all")
     screen.print(f"\n{seconds:.2f} CPU seconds" + (f"; written to {out}" if out else ""))
+    if filled is not None:
+        screen.print(f"tables without those empty cells written to {filled}; {FILLED_NOTE}")
 
 
-def _csv(answers: RowAnswers, task: Task | None) -> str:
-    """Return the rows of a task, or the names of rows, with the answers beside them."""
+def rows_data(
+    model: ml.RelationalModel, tables: str, task: Path | None, schema: Path | None
+) -> tuple[Sources, ml.Data]:
+    """Read tables, and the task that is asked of them, as those a model was learned from."""
+    found = load_tables(tables, schema, model.mapping, task=task, label=model.column or "")
+    if task is None and model.row_set == "task":
+        raise InputError(
+            "--task: the model is of examples with a moment each",
+            hint="name a file with the entities and moments to ask about",
+        )
+    return found, ml.Data(tuple(found.databases), found.mappings[0])
+
+
+def _fill(model: ml.RelationalModel, tables: str, schema: Path | None, filled: Path) -> None:
+    from mlnlearn.data.load.save import save_tables  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.evaluate.rows import fill_rows  # noqa: PLC0415 - loads the models
+
+    done = fill_rows(model, read_source(tables, schema))
+    save_tables([*done.tables, done.marks], filled)
+
+
+def _write(out: Path, answers: RowAnswers, task: Task | None) -> None:
+    """Write the rows of a task, or the names of rows, with the answers beside them."""
+    from mlnlearn.data.load.columns import Column  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.load.save import cell_type  # noqa: PLC0415
+    from mlnlearn.model.answer_files import write_table  # noqa: PLC0415
+
     columns: dict[str, Sequence[str]] = {"row": list(answers.names)}
     if task is not None:
         columns = _cells(task)
-    columns = {**columns, **answers.columns()}
+    said = answers.columns()
+    if set(said) & set(columns):  # a task may have a column of that name itself
+        said = {f"{name} of {answers.target}": cells for name, cells in said.items()}
+    columns = {**columns, **said}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    types = {
+        name: cell_type(Column.of([c or None for c in cells])) for name, cells in columns.items()
+    }
+    write_table(out, text.getvalue(), types)
+
+
+def explain_row(
+    model: ml.RelationalModel,
+    tables: str,
+    row: str,
+    task: Path | None,
+    *,
+    schema: Path | None,
+    json: bool,
+) -> None:
+    """Show what pushes the answer for one row of tables up or down."""
+    from mlnlearn.evaluate.row_reasons import explain_rows  # noqa: PLC0415 - loads the models
+
+    _, data = rows_data(model, tables, task, schema)
+    (reasons,) = explain_rows(model, data, [row])
+    if json:
+        print_json(reasons.to_dict())
+        return
+    screen = console()
+    chance = "" if reasons.probability is None else f", probability {reasons.probability:.4f}"
+    screen.print(heading(f"row {reasons.row}, {reasons.target}: {reasons.answer}{chance}"))
+    if reasons.against:
+        screen.print(f"rather than {reasons.against}")
+    parts = [(part.rule, f"{part.log_odds:+.4f}") for part in reasons.contributions]
+    print_table(screen, ("because", reasons.unit), parts, words=(0,))
+
+
+def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str = "") -> None:
+    """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
+    from mlnlearn.evaluate.held_out import seen_scores  # noqa: PLC0415 - loads the models
+    from mlnlearn.evaluate.row_reasons import explain_rows  # noqa: PLC0415
+    from mlnlearn.report.rows import rows_report  # noqa: PLC0415
+
+    reasons = list(explain_rows(model, data, most=_EXPLAINED))
+    scores = seen_scores(model, data)
+    page = rows_report(model.target, _shown(model), scores, title=title, reasons=reasons)
+    write_files({out: page})
 
 
 def _cells(task: Task) -> dict[str, Sequence[str]]:

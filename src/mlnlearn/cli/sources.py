@@ -152,13 +152,15 @@ def shown(tables: str) -> str:
 
 
 def read_source(tables: str, schema: Path | None) -> list[Table]:
-    """Read the tables that ``--tables`` names, as they are."""
+    """Read the tables that ``--tables`` names, as they are, but for those that are tasks."""
     from mlnlearn.data.load.read import read_tables  # noqa: PLC0415 - loads NumPy
+    from mlnlearn.data.load.task import without_tasks  # noqa: PLC0415
     from mlnlearn.data.load.urls import is_url  # noqa: PLC0415
 
     if not is_url(tables) and not Path(tables).exists():
         raise InputError("no such file or folder", Location(tables))
-    return read_tables(tables, ddl=None if schema is None else _definitions(schema))
+    found = read_tables(tables, ddl=None if schema is None else _definitions(schema))
+    return without_tasks(found)
 
 
 def _definitions(schema: Path) -> Path:

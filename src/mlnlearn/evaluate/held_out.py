@@ -7,6 +7,7 @@ how often each class occurs, or the median of the numbers, and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
-from mlnlearn.counting.relational import Number, Relational, relational
+from mlnlearn.counting.relational import Number, Place, Relational, relational
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
@@ -124,7 +125,7 @@ def baseline(examples: RowExamples, split: HeldOutSplit) -> Floats:
     """Return the predictions of the shares of classes, or the median, for those kept aside."""
     seen = examples.known & ~split.test
     label, weight = examples.label[seen], examples.weight[seen]
-    number = int(split.test.sum())
+    number = max(int(split.test.sum()), 1)
     if not examples.classes:
         return np.full((number, 1), np.median(label))
     counts = np.bincount(label.astype(np.int64), weight, len(examples.classes))
@@ -194,6 +195,41 @@ def held_out_scores(
         int(split.test.sum()),
         split.how,
     )
+
+
+def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
+    """Score a model's answers for all rows whose label is known; None where none is.
+
+    Beside them stand the scores of the rows' own shares of classes, or median.
+    """
+    view = relational(data.databases, data.mapping)
+    place = Place(model.row_set, model.column)
+    examples = examples_of(view, place, max_examples=_MOST_EXAMPLES)
+    chosen = examples.known
+    if model.classes and tuple(examples.classes) != tuple(model.classes):
+        examples = _with_classes(examples, model.classes)
+        chosen = examples.known
+    if not chosen.any():
+        return None
+    found = row_answers(model, view, examples.base, place)[chosen]
+    label, weight = examples.label[chosen], examples.weight[chosen]
+    classes = len(model.classes)
+    alone = baseline(examples, Split(np.zeros(len(chosen), np.bool_), ""))
+    base = np.tile(alone[:1], (len(label), 1))
+    return HeldOut(
+        row_scores(found, label, classes, weight),
+        row_scores(base, label, classes, weight),
+        int(chosen.sum()),
+        "",
+    )
+
+
+def _with_classes(examples: RowExamples, classes: Sequence[str]) -> RowExamples:
+    """Return examples with labels by the places of a model's classes; others are not known."""
+    places = {name: place for place, name in enumerate(classes)}
+    by_code = np.array([places.get(name, np.nan) for name in examples.classes] + [np.nan])
+    codes = np.where(examples.known, examples.label, -1).astype(np.int64)
+    return replace(examples, label=by_code[codes], classes=tuple(classes))
 
 
 def _atom_answers(

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.examples import examples_of
-from mlnlearn.counting.relational import FLAGS, NAME, Nominal, Place, Relational, RowSet, relational
+from mlnlearn.counting.relational import (
+    FLAGS,
+    NAME,
+    Link,
+    Nominal,
+    Number,
+    Place,
+    Relational,
+    RowSet,
+    relational,
+)
+from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.data import Data
+from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.task import NAME as TASK
+from mlnlearn.data.vocabulary import moment_name
+from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.model.filled import (
+    Mark,
+    filled_column,
+    marks_table,
+    number_words,
+    replaced_cells,
+    row_places,
+)
 from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.model import RelationalModel
 
@@ -36,12 +59,18 @@ class RowAnswers:
         The classes; none where a number is predicted.
     values
         The chance of each class, or the number: one row an answer.
+    moments
+        Whether numbers are moments.
+    target
+        What is predicted.
     """
 
     rows: NDArray[np.int64]
     names: Sequence[str]
     classes: Sequence[str]
     values: Floats
+    moments: bool = False
+    target: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,7 +81,7 @@ class RowAnswers:
         Of yes or no, the probability is that of yes; of several classes, that of the best.
         """
         if not self.classes:
-            return {"prediction": [_text(value) for value in self.values[:, 0].tolist()]}
+            return {"prediction": [shown_answer((), v, self.moments)[0] for v in self.values]}
         if tuple(self.classes) == FLAGS:
             return {"probability": [_text(value) for value in self.values[:, 1].tolist()]}
         best = np.argmax(self.values, axis=1)
@@ -84,14 +113,105 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
     home = Place(model.row_set, model.column)
     examples = examples_of(view, home)
     rows = np.flatnonzero(~examples.known) if only_empty else np.arange(examples.base.rows)
-    names = examples.base.columns.get(NAME)
-    shown = (
-        [names.names[code] for code in names.codes[rows].tolist()]
-        if isinstance(names, Nominal)
-        else [str(row + 1) for row in rows.tolist()]
-    )
+    names = row_names(view, examples.base)
     values = row_answers(model, view, examples.base, home)[rows]
-    return RowAnswers(rows, shown, model.classes, values)
+    return RowAnswers(
+        rows,
+        [names[row] for row in rows.tolist()],
+        model.classes,
+        values,
+        is_time(view, home),
+        model.target,
+    )
+
+
+def is_time(view: Relational, home: Place) -> bool:
+    """Tell whether what is predicted are moments."""
+    column = view[home.row_set].columns.get(home.column or "")
+    return isinstance(column, Number) and column.is_time
+
+
+def row_names(view: Relational, base: RowSet) -> list[str]:
+    """Return what names each row: its own name, or the names of what it relates."""
+    own = base.columns.get(NAME)
+    if isinstance(own, Nominal):
+        return [own.names[code] for code in own.codes.tolist()]
+    parts = [_named(view, column) for column in base.columns.values() if isinstance(column, Link)]
+    if not parts:
+        return [str(row + 1) for row in range(base.rows)]
+    return [", ".join(names) for names in zip(*parts, strict=True)]
+
+
+def _named(view: Relational, link: Link) -> list[str]:
+    there = view[link.to].columns[NAME]
+    assert isinstance(there, Nominal)
+    names = [there.names[code] for code in there.codes.tolist()]
+    return [names[code] if code >= 0 else "" for code in link.codes.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class FilledRows:
+    """Tables in which the empty cells of one column are filled in.
+
+    Attributes
+    ----------
+    tables
+        All tables.
+    marks
+        A table that says which cells were filled, with what, and how probable that is.
+    """
+
+    tables: tuple[Table, ...]
+    marks: Table
+
+
+def fill_rows(model: RelationalModel, tables: Sequence[Table]) -> FilledRows:
+    """Fill the empty cells of the column that a model is of; all else stays as it is.
+
+    Parameters
+    ----------
+    model
+        Of a column of a table.
+    tables
+        As `read_tables` returns them.
+    """
+    if model.mapping is None or model.column is None or model.row_set == TASK:
+        raise InputError("only models of a column of tables fill in cells")
+    database, mapping = build_database(tables, model.mapping.without_limits())
+    table = next(table for table in tables if table.name == model.row_set)
+    settings = next(c for c in mapping[table.name].columns if c.name == model.column)
+    cells = table.columns[model.column]
+    rows = np.flatnonzero(cells.missing)
+    answers = predict_rows(model, Data((database,), mapping))
+    places = row_places(database, mapping, mapping[table.name], table)[rows]
+    values = answers.values[places]
+    if model.classes:
+        best = [model.classes[place] for place in np.argmax(values, axis=1).tolist()]
+        chances = values.max(axis=1)
+        column = filled_column(cells, settings, rows, best)
+    else:
+        words = number_words(values[:, 0], cells, settings)
+        chances = np.full(len(rows), np.nan)
+        column = replaced_cells(cells, rows, words)
+    filled = replace(table, columns={**table.columns, model.column: column})
+    every = tuple(filled if other is table else other for other in tables)
+    return FilledRows(every, marks_table([Mark(filled, model.column, rows, chances)]))
+
+
+def shown_answer(
+    classes: Sequence[str], values: Floats, moments: bool = False
+) -> tuple[str, float | None]:
+    """Return the class or number that is predicted of a row, and how probable the class is.
+
+    Examples
+    --------
+    >>> shown_answer(("red", "green"), np.array([0.25, 0.75])), shown_answer((), np.array([2.5]))
+    (('green', 0.75), ('2.5', None))
+    """
+    if not len(classes):
+        return moment_name(float(round(values[0]))) if moments else _text(values[0]), None
+    best = int(np.argmax(values))
+    return classes[best], float(values[best])
 
 
 def _text(value: float) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import duckdb
 
-from mlnlearn.files import AnyPath, located, write_files, written_beside
+from mlnlearn.files import PARQUET_MARK, AnyPath, located, write_files, written_beside
 from mlnlearn.model.answers import Answers, csv_text
 
 _TYPES = {
@@ -31,21 +31,38 @@ def write_answers(path: AnyPath, chunks: Iterable[Answers]) -> None:
     chunks
         The answers, such as `mlnlearn.evaluate.chunks.query_in_chunks` gives.
     """
+    write_table(path, csv_text(chunks), _TYPES)
+
+
+def write_table(path: AnyPath, text: str | Iterable[str], types: Mapping[str, str]) -> None:
+    """Write a table, given as CSV text, as Parquet where the name ends so, else as it is.
+
+    Parameters
+    ----------
+    path
+        The file.
+    text
+        With a line of titles.
+    types
+        The SQL type of each column, in order.
+    """
     if Path(path).suffix.lower() != ".parquet":
-        write_files({path: csv_text(chunks)})
+        write_files({path: text})
         return
     with written_beside(path) as file, tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        text = Path(folder) / "answers.csv"
-        write_files({text: csv_text(chunks)})
+        plain = Path(folder) / "answers.csv"
+        write_files({plain: text})
         settings: dict[str, str | bool | int | float | list[str]] = {
             "temp_directory": folder,
             "memory_limit": "512MB",
             "threads": 1,
         }
         with located(path, "write"), duckdb.connect(config=settings) as connection:
-            source = f"read_csv({_literal(text, _WILDCARDS)}, columns={_TYPES}, header=true)"
+            columns = ", ".join(f"{_quoted(name)}: '{kind}'" for name, kind in types.items())
+            source = f"read_csv({_literal(plain, _WILDCARDS)}, columns={{{columns}}}, header=true)"
+            mark = f"FORMAT parquet, KV_METADATA {{written_by: {_quoted(PARQUET_MARK)}}}"
             try:
-                connection.execute(f"COPY (FROM {source}) TO {_literal(file)} (FORMAT parquet)")
+                connection.execute(f"COPY (FROM {source}) TO {_literal(file)} ({mark})")
             except duckdb.Error as error:
                 raise OSError(str(error).splitlines()[0]) from None
 
@@ -53,4 +70,8 @@ def write_answers(path: AnyPath, chunks: Iterable[Answers]) -> None:
 def _literal(path: Path, wildcards: str = "") -> str:
     """Return an SQL string of a file's name, in which wildcards stand for themselves."""
     name = "".join(f"[{sign}]" if sign in wildcards else sign for sign in str(path.absolute()))
-    return "'" + name.replace("'", "''") + "'"
+    return _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlnlearn.evaluate.held_out import HeldOut
+from mlnlearn.evaluate.row_reasons import RowReasons
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.report.markup import Cell, Markup, TableColumn, table
 from mlnlearn.report.page import whole_page
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.sections import section
 
+_REASONS = 3
 NAMES = {
     "auc_roc": "area under the ROC curve",
     "auc_pr": "area under the precision-recall curve",
@@ -28,6 +30,7 @@ def rows_report(
     curve: Sequence[float] = (),
     *,
     title: str = "",
+    reasons: Sequence[RowReasons] = (),
 ) -> str:
     """Return a page on a model that predicts a column or a relation.
 
@@ -43,6 +46,8 @@ def rows_report(
         The deviance of held-out rows after every step of learning.
     title
         Of the page.
+    reasons
+        Rows with what is said of them, and why.
 
     Examples
     --------
@@ -58,13 +63,39 @@ def rows_report(
         tiles += [(NAMES[name], f"{score:.3f}") for name, score in held_out.scores.items()]
     if len(curve) > 1:
         sections.append(("learning", "Learning", _curve(curve)))
-    note = (
-        "There were too few rows to keep some aside, so nothing was scored."
-        if held_out is None
-        else f"Scores are those of {held_out.rows:,} rows that were kept aside: {held_out.how}."
-    )
+    if reasons:
+        sections.append(("rows", "Rows", _reasons(reasons)))
     heading = title or f"What is said about {target}"
-    return whole_page(heading, "boosted features along links", tiles, sections, note)
+    return whole_page(heading, "boosted features along links", tiles, sections, _note(held_out))
+
+
+def _note(held_out: HeldOut | None) -> str:
+    if held_out is None:
+        return "There were too few rows to keep some aside, so nothing was scored."
+    if not held_out.how:
+        return (
+            f"Scores are those of the {held_out.rows:,} rows shown here; for rows that the model "
+            "was learned from they are training scores."
+        )
+    return f"Scores are those of {held_out.rows:,} rows that were kept aside: {held_out.how}."
+
+
+def _reasons(reasons: Sequence[RowReasons]) -> Markup:
+    columns = (
+        TableColumn("row", words=True),
+        TableColumn("answer", words=True),
+        TableColumn("probability"),
+        TableColumn("mostly because", words=True),
+    )
+    rows = []
+    for one in reasons:
+        said = [
+            c for c in one.contributions[: _REASONS + 1] if c.rule != "before anything is known"
+        ]
+        why = "; ".join(f"{part.rule} ({part.log_odds:+.2f})" for part in said[:_REASONS])
+        chance = Cell("", "") if one.probability is None else Cell.of(one.probability)
+        rows.append((Cell(one.row, one.row), Cell(one.answer, one.answer), chance, Cell(why, why)))
+    return section("rows", "Rows", table("Rows", columns, rows, class_="tall cards"))
 
 
 def _rules(rules: Sequence[ShownRule]) -> Markup:

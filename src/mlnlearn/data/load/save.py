@@ -114,18 +114,35 @@ Cell = str | int | float | None
 
 def _type(table: Table, name: str) -> tuple[str, Callable[[str], Cell]]:
     """Return a type that holds all cells of a column as they are, and how cells become such."""
-    column, declared = table.columns[name], table.declared.get(name, "").upper()
+    declared = table.declared.get(name, "").upper()
+    kind = cell_type(table.columns[name], declared)
+    read: dict[str, Callable[[str], Cell]] = {
+        "BOOLEAN": lambda cell: int(cell == "true"),
+        "INTEGER": int,
+        "REAL": float,
+    }
+    return kind, read.get(kind, str)
+
+
+def cell_type(column: Column, declared: str = "") -> str:
+    """Return an SQL type that holds all cells of a column as they are.
+
+    Examples
+    --------
+    >>> cell_type(Column.of(["7", "12"])), cell_type(Column.of(["007"])), cell_type(Column.of("x"))
+    ('INTEGER', 'TEXT', 'TEXT')
+    """
     if "BOOL" in declared and set(column.names) <= {"true", "false"}:
-        return "BOOLEAN", lambda cell: int(cell == "true")
+        return "BOOLEAN"
     text = declared and not any(
         part in declared for part in ("INT", "REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
     )
     if not text and column.names:
         if all(_is_whole(cell) for cell in column.names):
-            return "INTEGER", int
+            return "INTEGER"
         if all(_is_number(cell) for cell in column.names):
-            return "REAL", float
-    return "TEXT", str
+            return "REAL"
+    return "TEXT"
 
 
 def _is_whole(cell: str) -> bool:

@@ -15,6 +15,8 @@ from mlnlearn.errors import InputError, Location
 
 ROW = "(row)"
 """The column that numbers the rows of a table of events."""
+FILLED = "filled_cells"
+"""The table that says which cells of the others were filled in by a model."""
 SHOWN_ROWS = 20
 """How many rows with the same fault in the same column are listed one by one."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.files import read_csv, read_parquet
-from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.load.tables import FILLED, ForeignKey, Table
 from mlnlearn.errors import InputError, Location
 
 NAME = "task"
@@ -132,8 +132,11 @@ def label_role(column: Column) -> str:
 
 
 def without_tasks(tables: Sequence[Table]) -> list[Table]:
-    """Return the tables without those that are tasks: labels there are not known beforehand."""
-    return [table for table in tables if table.name != NAME and not table.name.startswith("task_")]
+    """Return the tables without those that are tasks: labels there are not known beforehand.
+
+    The table of cells that a model filled in, which speaks of the others, goes too.
+    """
+    return [t for t in tables if t.name not in (NAME, FILLED) and not t.name.startswith("task_")]
 
 
 def _linked(table: Table, name: str, tables: Sequence[Table]) -> ForeignKey | None:

@@ -278,18 +278,29 @@ class RelationalModel:
         atoms = atom_rows(view, home, codes, self._valued)
         columns = self.columns(without_place(view, home), atoms.base)
         row = int(atoms.row[0])
-        always, effects = feature_effects(self.trees, columns, row, self.outputs)
-        start = np.array(self.start) + always
-        total = start + sum(effects.values(), np.zeros(self.outputs))
-        pick, against = self._contrast(known, found, total)
-        parts = [Contribution("before anything is known", None, float(pick @ start))]
-        parts += [
-            Contribution(said_value(feature, columns[feature], row), None, float(pick @ effect))
-            for feature, effect in effects.items()
-        ]
+        effects = self.effects(columns, row)
+        pick, against = self._contrast(known, found, sum(effects.values(), np.zeros(self.outputs)))
+        parts = [Contribution(said, None, float(pick @ e)) for said, e in effects.items()]
         (probability,) = self.predict(known, self.predicate, codes)
         odds = sum(part.log_odds for part in parts)
         return Explanation(found, by_size(parts), odds, float(probability), against)
+
+    def effects(self, columns: Mapping[AnyFeature, Values], row: int) -> dict[str, Floats]:
+        """Return what each feature adds to the scores of a row, by what it says; the start first.
+
+        Parameters
+        ----------
+        columns
+            The values of all features, see `columns`.
+        row
+            The number of the row.
+        """
+        always, effects = feature_effects(self.trees, columns, row, self.outputs)
+        found = {"before anything is known": np.array(self.start) + always}
+        for feature, effect in effects.items():
+            said = said_value(feature, columns[feature], row)
+            found[said] = found.get(said, 0.0) + effect
+        return found
 
     def _contrast(
         self, database: Database, atom: Atom, scores: Floats

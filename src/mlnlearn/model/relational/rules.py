@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlnlearn.model.relational.trees import FeatureNode, Test
+from mlnlearn.model.relational.features import AnyFeature
+from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +105,42 @@ class RuleList:
 
 
 def merged(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return conditions without those that others imply.
+    """Return conditions that say the same, of each feature in one breath.
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> from mlnlearn.model.relational.features import Feature
     >>> low, high = Test(Feature((), "age"), 20.0), Test(Feature((), "age"), 60.0)
     >>> [str(c) for c in merged([Condition(low), Condition(high)])]
     ['age > 60']
     >>> [str(c) for c in merged([Condition(high, False), Condition(low)])]
-    ['age ≤ 60 (or not known)', 'age > 20']
+    ['age > 20', 'age ≤ 60']
+    >>> no = Test(Feature((), "member"), None, ("false",))
+    >>> [str(c) for c in merged([Condition(replace(no, missing=True)), Condition(no, False)])]
+    ['member is not known']
     """
-    kept: dict[tuple[object, ...], Condition] = {}
+    by_feature: dict[AnyFeature, list[Condition]] = {}
     for condition in conditions:
-        test = condition.test
-        if test.threshold is None:
-            kept[test, condition.holds] = condition
-            continue
-        key = (test.feature, condition.holds, test.missing)
-        other = kept.get(key)
-        sign = 1.0 if condition.holds else -1.0
-        if other is None or sign * test.threshold > sign * (other.test.threshold or 0.0):
-            kept[key] = condition
-    return tuple(kept.values())
+        by_feature.setdefault(condition.test.feature, []).append(condition)
+    return tuple(c for several in by_feature.values() for c in _in_one_breath(several))
+
+
+def _in_one_breath(several: Sequence[Condition]) -> Iterator[Condition]:
+    """Yield what conditions on one feature say together: a span of numbers, or a set of names."""
+    feature = several[0].test.feature
+    unknown = all(c.test.missing == c.holds for c in several)
+    if several[0].test.threshold is None:
+        passing = [set(c.test.names) for c in several if c.holds]
+        barred = set[str]().union(*(c.test.names for c in several if not c.holds))
+        names = set.intersection(*passing) - barred if passing else barred
+        missing = unknown == bool(passing)
+        yield Condition(Test(feature, None, tuple(sorted(names)), missing), bool(passing))
+        return
+    limits = [(c.test.threshold or 0.0, c.holds) for c in several]
+    above = [limit for limit, holds in limits if holds]
+    below = [limit for limit, holds in limits if not holds]
+    if above:
+        yield Condition(Test(feature, max(above), (), unknown))
+    if below and not (above and min(below) == LARGEST):
+        yield Condition(Test(feature, min(below), (), not unknown), False)

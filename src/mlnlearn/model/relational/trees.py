@@ -56,7 +56,7 @@ class Test:
     def sentence(self, holds: bool = True) -> str:
         """Say the test, or that it fails."""
         text = str(self.feature)
-        if self.threshold == LARGEST:
+        if self.threshold == LARGEST or (self.threshold is None and not self.names):
             return f"{text} is {'not ' if holds else ''}known"
         if self.threshold is not None and text.startswith(_COUNTED):
             return _counted(text, self.threshold, holds)

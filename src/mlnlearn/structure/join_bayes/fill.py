@@ -8,16 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import rows_of
 from mlnlearn.data.database import Database
-from mlnlearn.data.load.build import build_database, says_yes
-from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.discretize import Cut, band_names, cut_numbers
+from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
-from mlnlearn.data.load.spelling import read_moments, read_numbers
 from mlnlearn.data.load.tables import Table
 from mlnlearn.errors import InputError
-from mlnlearn.model.bayesnet_nodes import FALSE_TRUE
+from mlnlearn.model.filled import Mark, filled_column, marks_table, row_places
 from mlnlearn.structure.join_bayes.features import AttributePrediction
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
@@ -81,6 +77,16 @@ class Filled:
     columns: tuple[FilledColumn, ...]
     database: Database
 
+    def marks(self) -> Table:
+        """Return which cells were filled, with what, and how probable that is."""
+        by_name = {table.name: table for table in self.tables}
+        return marks_table(
+            [
+                Mark(by_name[c.table], c.column, c.rows, c.probabilities.max(axis=1))
+                for c in self.columns
+            ]
+        )
+
 
 def fill_tables(
     model: JoinBayesModel,
@@ -105,6 +111,7 @@ def fill_tables(
 
     Examples
     --------
+    >>> from mlnlearn.data.load.columns import Column
     >>> from mlnlearn.structure.join_bayes.learners import LAJDT
     >>> cells = {"sex": Column.of([*"ffffmmmm", "f"]), "fan": Column.of([*"xxxxyyyy", None])}
     >>> people = Table("person", {"id": Column.of([*"ABCDEFGHI"])} | cells, ("id",))
@@ -130,10 +137,10 @@ def fill_tables(
         if not len(rows):
             continue
         prediction = predictions[settings.predicate]
-        places = _groundings(database, mapping, entry, table)[rows]
+        places = row_places(database, mapping, entry, table)[rows]
         part = FilledColumn(entry.name, settings.name, prediction, rows, places)
         found.append(part)
-        column = _filled(cells, settings, rows, part.best)
+        column = filled_column(cells, settings, rows, part.best)
         filled[entry.name] = replace(table, columns={**table.columns, settings.name: column})
     return Filled(tuple(filled.values()), tuple(found), database)
 
@@ -154,60 +161,3 @@ def _wanted(
     for name, (table, column) in places.items():
         if name in asked if asked else column.null == "unknown":
             yield table, column
-
-
-def _groundings(database: Database, mapping: Mapping, entry: TableMapping, table: Table) -> Ints:
-    """Return for each row of a table its entity, or the place of its link among the facts."""
-    kinds = [
-        mapping[column.references].type if column.references else column.type or entry.type
-        for column in entry.keys
-    ]
-    if entry.kind == "event":
-        return np.arange(table.rows, dtype=np.int64)
-    keys = [
-        table.columns[column.name].codes_in(database.domains[kind].codes)
-        for column, kind in zip(entry.keys, kinds, strict=True)
-    ]
-    if entry.kind == "entity":
-        return keys[0].astype(np.int64)
-    sizes = [database.size(kind) for kind in kinds]
-    return rows_of(list(database.facts(entry.predicate)), keys, sizes)
-
-
-def _filled(cells: Column, settings: ColumnMapping, rows: Ints, best: list[str]) -> Column:
-    """Return a column with its empty cells filled, in the column's own words."""
-    if settings.cuts:
-        words = _typical(cells, settings.cuts, settings.spelled)
-    elif settings.role == "flag":
-        words = _yes_and_no(cells, settings)
-    else:
-        words = {name: name for name in best}
-    values = [None if code < 0 else cells.names[code] for code in cells.codes.tolist()]
-    for row, value in zip(rows.tolist(), best, strict=True):
-        values[row] = words.get(value)
-    return Column.of(values)
-
-
-def _typical(cells: Column, cuts: Sequence[Cut], spelled: str) -> dict[str, str]:
-    """Return the middle one of the cells in each band; bands without any stay empty."""
-    read = read_moments if isinstance(cuts[0], str) else read_numbers
-    numbers = read(cells.names, spelled)
-    rising = np.sort(numbers[cells.codes[~cells.missing]])
-    names = dict(zip(numbers.tolist(), cells.names, strict=True))
-    ends = np.searchsorted(rising, [*cut_numbers(cuts), np.inf]).tolist()
-    starts = [0, *ends[:-1]]
-    return {
-        name: names[float(rising[(start + end - 1) // 2])]
-        for name, start, end in zip(band_names(cuts), starts, ends, strict=True)
-        if start < end
-    }
-
-
-def _yes_and_no(cells: Column, settings: ColumnMapping) -> dict[str, str]:
-    """Return what the column writes for false and true."""
-    answers = {name: says_yes(name, settings.true) for name in cells.names}
-    counts = np.bincount(cells.codes[~cells.missing], minlength=len(cells.names))
-    words: dict[str, str] = {}
-    for place in np.argsort(counts, kind="stable").tolist():
-        words[FALSE_TRUE[int(answers[cells.names[place]])]] = cells.names[place]
-    return words

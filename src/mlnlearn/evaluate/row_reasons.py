@@ -1,0 +1,121 @@
+"""Why a model says of rows of tables what it says: what each feature adds, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlnlearn.counting.examples import examples_of
+from mlnlearn.counting.relational import FLAGS, Place, relational
+from mlnlearn.data.load.data import Data
+from mlnlearn.errors import InputError
+from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.evaluate.rows import is_time, row_answers, row_names, shown_answer
+from mlnlearn.model.explanation import Contribution, by_size
+from mlnlearn.model.relational.atoms import without_place
+from mlnlearn.model.relational.model import RelationalModel
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class RowReasons:
+    """Why one row has its answer.
+
+    Attributes
+    ----------
+    row
+        What names the row.
+    target
+        What is predicted of it.
+    answer
+        The class or number that is predicted.
+    probability
+        Of that class; None of a number.
+    against
+        The class that the answer is held against; empty of yes or no, and of a number.
+    contributions
+        What each feature adds to the log-odds, or to the number; largest first.
+    unit
+        What they add.
+    """
+
+    row: str
+    target: str
+    answer: str
+    probability: float | None
+    against: str
+    contributions: tuple[Contribution, ...]
+    unit: str = "log-odds"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reasons as plain values, for JSON."""
+        unit = self.unit.replace("-", "_").replace(" ", "_")
+        parts = [{"because": c.rule, unit: c.log_odds} for c in self.contributions]
+        return {
+            "row": self.row,
+            "target": self.target,
+            "answer": self.answer,
+            "probability": self.probability,
+            "against": self.against or None,
+            "contributions": parts,
+        }
+
+
+def explain_rows(
+    model: RelationalModel, data: Data, names: Sequence[str] | None = None, most: int = 20
+) -> Iterator[RowReasons]:
+    """Yield the reasons of rows.
+
+    Parameters
+    ----------
+    model
+        Of a column of a table, or of the label of a task.
+    data
+        Tables as those it was learned from.
+    names
+        What names the rows, such as their keys; by default the first rows.
+    most
+        How many, where no names are given.
+    """
+    view = relational(data.databases, data.mapping)
+    home = Place(model.row_set, model.column)
+    base = examples_of(view, home).base
+    known = row_names(view, base)
+    rows = list(range(min(most, base.rows)))
+    if names is not None:
+        places = {name: row for row, name in enumerate(known)}
+        missing = [name for name in names if name not in places]
+        if missing:
+            raise InputError(
+                f"{model.row_set} has no row {missing[0]!r}",
+                hint=f"there are: {', '.join(list(places)[:8])}, …",
+            )
+        rows = [places[name] for name in names]
+    values = row_answers(model, view, base, home)
+    columns = model.columns(without_place(view, home), base)
+    moments = is_time(view, home)
+    unit = "days added" if moments else "log-odds" if model.classes else "added"
+    for row in rows:
+        effects = model.effects(columns, row)
+        pick, against = _contrast(model, sum(effects.values(), np.zeros(model.outputs)))
+        pick = pick / _DAY if moments else pick
+        parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())
+        answer, chance = shown_answer(model.classes, values[row], moments)
+        yield RowReasons(known[row], model.target, answer, chance, against, parts, unit)
+
+
+def _contrast(model: RelationalModel, scores: Floats) -> tuple[Floats, str]:
+    """Return the weights of scores in what is explained, and the class it is held against."""
+    if model.kind == "squares" or tuple(model.classes) == FLAGS:
+        return np.ones(1), ""
+    if model.kind == "logistic":
+        sign = 1.0 if scores[0] > 0 else -1.0
+        return np.array([sign]), model.classes[0 if sign > 0 else 1]
+    second, best = np.argsort(scores, kind="stable")[-2:].tolist()
+    pick = np.zeros(len(scores))
+    pick[best], pick[second] = 1.0, -1.0
+    return pick, model.classes[second]
