@@ -242,3 +242,38 @@ def test_a_number_has_no_probabilities():
     number = type(model)("age", "squares", (), (1.0,), ())
     with pytest.raises(ml.InputError, match="is a number and has no classes"):
         number.probabilities(view, examples.base)
+
+
+def test_conditions_said_together_mean_the_same():
+    """Of a few conditions on one feature, what is said in one breath holds of the same rows."""
+    from itertools import product  # noqa: PLC0415
+
+    from mlnlearn.model.relational.evaluate import Values  # noqa: PLC0415
+    from mlnlearn.model.relational.features import Feature  # noqa: PLC0415
+    from mlnlearn.model.relational.rules import Condition, merged  # noqa: PLC0415
+    from mlnlearn.model.relational.trees import LARGEST, Test  # noqa: PLC0415
+
+    names = ("a", "b", "c")
+    column, number = Feature((), "name"), Feature((), "size")
+    tests = [Test(column, None, chosen, miss) for chosen in (("a",), ("a", "b"), ("c",))
+             for miss in (False, True)]  # fmt: skip
+    levels = [Test(number, at, (), miss) for at in (1.0, 2.0) for miss in (False, True)]
+    levels.append(Test(number, LARGEST, (), True))
+    values = {
+        column: Values(np.array([0, 1, 2, np.nan]), names),
+        number: Values(np.array([0.5, 1.5, 2.5, np.nan])),
+    }
+
+    def holds(conditions):
+        found = [c.test.holds(values[c.test.feature]) == c.holds for c in conditions]
+        return np.all(found, axis=0).tolist()
+
+    for several in (tests, levels):
+        conditions = [Condition(test, yes) for test in several for yes in (False, True)]
+        for chosen in product(conditions, repeat=3):
+            said = merged(chosen)
+            assert holds(said) == holds(chosen)
+            assert len(said) <= 2
+            if any(holds(chosen)):
+                texts = [str(condition) for condition in said]
+                assert len(set(texts)) == len(texts)

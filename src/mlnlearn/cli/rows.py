@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 
 FILLED_NOTE = "the table filled_cells says which"
 """Where filled cells are marked."""
+_SQL = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
 _SHOWN = 20
 _EXPLAINED = 50
 _MEGABYTE = 1e6
@@ -187,7 +188,8 @@ def _write(out: Path, answers: RowAnswers, task: Task | None) -> None:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     types = {
-        name: cell_type(Column.of([c or None for c in cells])) for name, cells in columns.items()
+        name: _SQL[cell_type(Column.of([c or None for c in cells]))]
+        for name, cells in columns.items()
     }
     write_table(out, text.getvalue(), types)
 

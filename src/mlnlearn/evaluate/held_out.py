@@ -214,7 +214,7 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
     found = row_answers(model, view, examples.base, place)[chosen]
     label, weight = examples.label[chosen], examples.weight[chosen]
     classes = len(model.classes)
-    alone = baseline(examples, Split(np.zeros(len(chosen), np.bool_), ""))
+    alone = baseline(examples, HeldOutSplit(np.zeros(len(chosen), np.bool_), ""))
     base = np.tile(alone[:1], (len(label), 1))
     return HeldOut(
         row_scores(found, label, classes, weight),
