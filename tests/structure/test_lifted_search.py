@@ -18,7 +18,7 @@ from mlnlearn.run import Run
 from mlnlearn.structure.lifted_search.ascend import ascend
 from mlnlearn.structure.lifted_search.candidates import (
     enumerate_clauses,
-    is_size_neutral,
+    growing_types,
     shapes_of,
 )
 from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
@@ -83,7 +83,7 @@ def test_candidates_by_hand():
 )
 def test_size_neutral_clauses_by_hand(text, neutral):
     (rule,) = MLN.parse(f"{SCHEMA}\n{text}").rules
-    assert is_size_neutral(as_clause(rule.formula)) == neutral
+    assert (not growing_types(as_clause(rule.formula))) == neutral
 
 
 def test_size_neutral_clauses_pull_alike_in_all_domains():
@@ -98,7 +98,7 @@ def test_size_neutral_clauses_pull_alike_in_all_domains():
                 engine = MemoryEngine([world])
                 counts.append(int(true_groundings(engine, clause.formula)[0]))
             pulls.append([count - counts[0] for count in counts[1:]])
-        if is_size_neutral(clause):
+        if not growing_types(clause):
             assert pulls[0] == pulls[1], str(clause)
 
 
@@ -261,3 +261,61 @@ def test_two_clauses_improve_a_benchmark_fold():
     learned = LiftedStructureLearner(max_clauses=2).fit(folds[1:])
     units = learn_likelihood(MLN(folds[0].schema), folds[1:])
     assert log_likelihood(learned.model, folds[0]) > log_likelihood(units.mln, folds[0]) + 30.0
+
+
+def generous(drinks, people, rng):
+    """Smokers like every drink there is, others hardly any: a pull that grows with the drinks."""
+    names, kinds = [f"P{i}" for i in range(people)], [f"D{i}" for i in range(drinks)]
+    likes = [
+        (person, kind)
+        for number, person in enumerate(names)
+        for kind in kinds
+        if rng.random() < (0.97 if number < people // 3 else 0.03)
+    ]
+    facts = {"smokes": [(p,) for p in names[: people // 3]], "likes": likes}
+    return Database.from_facts(SCHEMA, facts, domains={"person": names, "drink": kinds})
+
+
+def growing(learned):
+    return [step.clause for step in learned.notes.steps if growing_types(step.clause)]
+
+
+def test_growth_that_is_tested_on_other_sizes_is_allowed():
+    rng = np.random.default_rng(0)
+    databases = [generous(drinks, 24, rng) for drinks in (1, 2, 5, 6)]
+    settings = {"sigma": 3.0, "max_literals": 2, "max_variables": 2}
+    neutral = LiftedStructureLearner(**settings).fit(databases)
+    tested = LiftedStructureLearner(**settings, tested_growth=2.0).fit(databases)
+    assert not growing(neutral)
+    assert growing(tested)
+    fresh = generous(8, 24, rng)
+    assert log_likelihood(tested.model, fresh) > log_likelihood(neutral.model, fresh)
+    # without databases of other sizes nothing tells whether such clauses carry over
+    alike = [generous(4, 24, rng) for _ in range(3)]
+    assert not growing(LiftedStructureLearner(**settings, tested_growth=2.0).fit(alike))
+
+
+def test_growing_clauses_are_tested_as_weight_learning_would():
+    """Fit to few drinks, test on many; and the other way round."""
+    rng = np.random.default_rng(1)
+    databases = [generous(drinks, 12, rng) for drinks in (1, 2, 5)]
+    small, large = databases[:2], databases[2:]
+    text = "!smokes(x) v likes(x,y)"
+    clause = as_clause(MLN.parse(f"{SCHEMA}\n{text}").rules[0].formula)
+    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=True, growth=2.0)
+    (shape,) = shapes_of([clause])
+    trial = parts.validated(parts.refit(Candidate(shape, 0, 0.0, 0.0), parts.problem(shape)))
+    expected = []
+    for fitted, asked in ((small, large), (large, small)):
+        longer = learn_likelihood(MLN.parse(f"{SCHEMA}\n{text}"), fitted, sigma=5.0).mln
+        shorter = learn_likelihood(MLN(SCHEMA), fitted, sigma=5.0).mln
+        expected.append(
+            sum(log_likelihood(longer, db) - log_likelihood(shorter, db) for db in asked)
+        )
+    assert trial.held_out[3:] == pytest.approx(expected, rel=1e-3)
+    # what is not asked of a clause is found when it is added, for those that come later
+    neutral = as_clause(MLN.parse(f"{SCHEMA}\nsmokes(x) v !likes(x,y)").rules[0].formula)
+    (other,) = shapes_of([neutral])
+    added = parts.validated(parts.refit(Candidate(other, 0, 0.0, 0.0), parts.problem(other)))
+    assert len(added.held_out) == 3
+    assert np.isfinite(parts.finished(added).held_out).all()

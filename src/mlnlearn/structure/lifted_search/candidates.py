@@ -54,33 +54,40 @@ def enumerate_clauses(
     return [c for c in ordered if len(c) > 1 or c.literals[0].positive]
 
 
-def is_size_neutral(given: Clause) -> bool:
-    """Tell whether a clause's pull on an atom, the other atoms false, is the same in all domains.
+def growing_types(given: Clause) -> frozenset[str]:
+    """Return the types whose number of objects changes a clause's pull on an atom.
 
     A clause is a sum of products of atoms: of all its negative literals and any of its positive
     ones. A product that lacks a variable comes once for every object, as if the weight of that
     shorter product grew with the domain: ``courseTA(c,p) v project(q,p)`` gives every course of a
     person the weight of the clause times the number of projects. Where every product holds all
-    variables, there is no such growth. Within one domain nothing is lost: clauses over the same
-    atoms with other signs differ only in shorter products.
+    variables, there is no such growth: the clause is *size-neutral*. Within one domain nothing is
+    lost: clauses over the same atoms with other signs differ only in shorter products.
 
     Examples
     --------
-    >>> p, q = Predicate("p", ("t",)), Predicate("q", ("t", "t"))
-    >>> is_size_neutral(clause(~Literal(q("x", "y")), p("x")))
-    True
-    >>> is_size_neutral(clause(q("x", "y"), ~Literal(p("x"))))
-    False
+    >>> p, q = Predicate("p", ("s",)), Predicate("q", ("s", "t"))
+    >>> sorted(growing_types(clause(~Literal(q("x", "y")), p("x"))))
+    []
+    >>> sorted(growing_types(clause(q("x", "y"), ~Literal(p("x")))))
+    ['t']
     """
-    needed = set(given.variables)
-    negative = [_variables(literal) for literal in given if not literal.positive]
-    if negative:
-        return set().union(*negative) == needed
-    return all(_variables(literal) == needed for literal in given)
-
-
-def _variables(literal: Literal) -> set[Variable]:
-    return {term for term in literal.atom.terms if isinstance(term, Variable)}
+    types: dict[Variable, str] = {}
+    products: list[set[Variable]] = []
+    negative: set[Variable] = set()
+    for literal in given:
+        if not isinstance(literal.atom, Atom):
+            continue
+        pairs = zip(literal.atom.terms, literal.atom.predicate.types, strict=True)
+        own = {term: kind for term, kind in pairs if isinstance(term, Variable)}
+        types |= own
+        if literal.positive:
+            products.append(set(own))
+        else:
+            negative |= set(own)
+    # The shortest products: the negative literals alone, or each positive one where there are none.
+    shortest = [negative] if negative else products
+    return frozenset(types[v] for product_ in shortest for v in set(types) - product_)
 
 
 def shapes_of(clauses: Iterable[Clause]) -> list[Shape]:

@@ -11,9 +11,9 @@ on domain sizes; and it counts for no more than it gains on the data it is fitte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data, DataLike
@@ -26,7 +26,7 @@ from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.lifted_search.candidates import (
     enumerate_clauses,
-    is_size_neutral,
+    growing_types,
     shapes_of,
 )
 from mlnlearn.structure.lifted_search.parts import Parts
@@ -59,6 +59,9 @@ class LSLNotes(Notes):
 class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     """Learn liftable clauses by exact likelihood (LSL; Van Haaren et al. 2015).
 
+    The preset ``"paper"`` adds whatever raises the likelihood of the training data, as the paper
+    does; it is silent on a prior, which is a wide one there.
+
     Parameters
     ----------
     max_literals
@@ -67,7 +70,12 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         Most variables of a clause.
     size_neutral
         Consider only clauses whose shorter products do not grow with the domains; see
-        `is_size_neutral`. Candidates that are given are taken as they are.
+        `growing_types`. Candidates that are given are taken as they are.
+    tested_growth
+        Consider a clause that grows with the domains of some types all the same where some training
+        databases have at least so many times as many objects of each of them as the others, and
+        then accept it only if it gains when fitted to the small ones and tested on the large ones,
+        and the other way round. Needs `held_out`; None to consider no such clauses.
     sigma
         Standard deviation of the Gaussian prior on weights.
     held_out
@@ -107,9 +115,23 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     ['!cancer(x1) v smokes(x1)']
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "max_literals": 3,
+            "max_variables": 3,
+            "size_neutral": False,
+            "tested_growth": None,
+            "sigma": 100.0,
+            "held_out": False,
+            "min_gain": 0.0,
+            "risk": 0.0,
+        }
+    }
+
     max_literals: Annotated[int, AtLeast(1)] = 3
     max_variables: Annotated[int, AtLeast(1)] = 3
     size_neutral: bool = True
+    tested_growth: Annotated[float, Above(1)] | None = None
     sigma: Annotated[float, Above(0)] = 2.0
     held_out: bool = True
     min_gain: Annotated[float, AtLeast(0)] = 0.5
@@ -148,7 +170,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         journal = journal_of(course.run.checkpoint, self, databases, given)
         limits = CandidateLimits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
-        parts = Parts(databases, self.sigma, limits, held_out=validates)
+        parts = Parts(databases, self.sigma, limits, held_out=validates, growth=self.tested_growth)
         chosen = candidates
         if chosen is None:
             chosen = enumerate_clauses(
@@ -156,7 +178,8 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
                 max_literals=self.max_literals,
                 max_variables=self.max_variables,
             )
-            chosen = [c for c in chosen if is_size_neutral(c) or not self.size_neutral]
+            if self.size_neutral:
+                chosen = [c for c in chosen if growing_types(c) <= set(parts.splits.kinds)]
         choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
         search = ClauseSearch(parts, shapes_of(chosen), choice)
         steps: list[AddedClause] = []
@@ -180,7 +203,8 @@ def _fitted(parts: Parts, steps: Sequence[AddedClause], validated: bool) -> Fitt
         for formula, weight in zip(part.formulas, part.weights, strict=True)
     ]
     rules.sort(key=lambda rule: not isinstance(rule.formula, Atom))
-    held_out = sum(float(part.held_out.sum()) for part in found) if validated else None
+    once = parts.splits.left_out
+    held_out = sum(float(part.held_out[:once].sum()) for part in found) if validated else None
     likelihood = sum(part.likelihood for part in found)
     notes = LSLNotes(likelihood=likelihood, held_out=held_out, steps=tuple(steps))
     return Fitted(MLN(parts.schema, tuple(rules)), notes)

@@ -24,15 +24,15 @@ from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Formula
 from mlnlearn.model.mln import unit_atom
 from mlnlearn.structure.lifted_search.ascend import curvature_of
-from mlnlearn.structure.lifted_search.candidates import Shape
+from mlnlearn.structure.lifted_search.candidates import Shape, growing_types
 from mlnlearn.structure.lifted_search.problem import (
     CandidateLimits,
     Extended,
     Problem,
     build_problem,
-    leave_one_out,
     unit_fit,
 )
+from mlnlearn.structure.lifted_search.splits import no_splits, splits_of
 from mlnlearn.weights.likelihood import domain_sizes
 from mlnlearn.weights.objective import Floats
 
@@ -55,9 +55,9 @@ class Part:
     objective, likelihood
         Log-likelihood of all databases with and without the prior.
     folds
-        Weights fitted without each database, one row each.
+        Weights fitted to each division of the databases, one row each.
     held_out
-        Log-likelihood of the database left out of each of these fits.
+        Log-likelihood of the databases that each of these fits is tested on.
     tilt
         The largest change of a predicate's expected log-density when one domain, or all of them,
         are half or twice as large as those of the data.
@@ -100,7 +100,8 @@ class Trial:
     part
         The components it touches, joined.
     held_out
-        What it adds to the log-likelihood of each held-out database; empty before validation.
+        What it adds to the log-likelihood of the databases that each fit is tested on, of those
+        divisions of the databases that it has to pass; empty before validation.
     """
 
     candidate: Candidate
@@ -120,6 +121,7 @@ class Parts:
         limits: CandidateLimits,
         *,
         held_out: bool,
+        growth: float | None = None,
     ) -> None:
         self.engine = open_engine(databases)
         self.schema = databases[0].schema.without_functional()
@@ -127,7 +129,7 @@ class Parts:
         self.sigma = sigma
         self.limits = limits
         self.all = np.ones(len(databases))
-        self.folds = leave_one_out(len(databases))[: len(databases) if held_out else 0]
+        self.splits = splits_of(self.sizes, growth) if held_out else no_splits(len(databases))
         self._counts: dict[Formula, Floats] = {}
         self.of = {predicate: self._unit(predicate) for predicate in self.schema.predicates}
 
@@ -180,33 +182,44 @@ class Parts:
         return Trial(candidate, extended, objective - before.objective, part, np.zeros(0))
 
     def validated(self, trial: Trial) -> Trial:
-        """Fit the weights without each database in turn, and score that database."""
+        """Fit the weights without each database in turn, and score that database.
+
+        A clause that grows with some types has to pass the divisions by their sizes, too.
+        """
         before = self.touched(trial.candidate.shape)
-        folds, held_out = [], []
-        for number, seeds in enumerate(self.folds):
-            start = np.append(before.folds[number], trial.part.weights[-1])
-            point, _ = trial.extended.fit(start, seeds, trial.part.curvature)
-            folds.append(point)
-            held_out.append(trial.extended.problem.each(trial.extended.weights(point))[number])
-        part = replace(trial.part, folds=np.array(folds), held_out=np.array(held_out))
-        return replace(trial, part=part, held_out=part.held_out - before.held_out)
+        grown = self.splits.rows_of(growing_types(trial.candidate.clause))
+        rows = [*range(self.splits.left_out), *grown]
+        part = self._divided(trial, before, rows)
+        gains = part.held_out - before.held_out
+        return replace(trial, part=part, held_out=gains[rows])
+
+    def _divided(self, trial: Trial, before: Part, rows: Sequence[int]) -> Part:
+        """Fit a trial's weights to some divisions of the databases, and score each."""
+        fitted, tested = self.splits.fitted, self.splits.tested
+        folds = np.full((len(self.splits), len(trial.part.weights)), np.nan)
+        held_out = np.full(len(self.splits), np.nan)
+        if len(trial.part.held_out) == len(held_out) and trial.part.folds.shape == folds.shape:
+            folds, held_out = trial.part.folds.copy(), trial.part.held_out.copy()
+        for row in rows:
+            start = np.append(before.folds[row], trial.part.weights[-1])
+            folds[row], _ = trial.extended.fit(start, fitted[row], trial.part.curvature)
+            scores = trial.extended.problem.each(trial.extended.weights(folds[row]))
+            held_out[row] = tested[row] @ scores
+        return replace(trial.part, folds=folds, held_out=held_out)
 
     def finished(self, trial: Trial) -> Part:
         """Return a trial's component, fitted to the end, with the curvature there."""
+        before = self.touched(trial.candidate.shape)
+        missing = np.flatnonzero(np.isnan(trial.part.held_out)) if len(self.splits) else ()
+        part = self._divided(trial, before, list(missing))
         extended = trial.extended
-        point, objective = extended.fit(
-            trial.part.weights, self.all, trial.part.curvature, tolerance=_EXACT
-        )
-        folds = trial.part.folds
-        if not len(self.folds):
-            folds = np.zeros((0, len(point)))
+        point, objective = extended.fit(part.weights, self.all, part.curvature, tolerance=_EXACT)
         return replace(
-            trial.part,
+            part,
             weights=point,
             objective=objective,
             likelihood=float(extended.problem.each(extended.weights(point)).sum()),
             curvature=extended.curvature(point, self.all),
-            folds=folds,
         )
 
     def tilted(self, trial: Trial) -> Trial:
@@ -244,7 +257,8 @@ class Parts:
         formula = unit_atom(predicate)
         problem = self._build([predicate], [formula])
         weights, objective = unit_fit(problem, self.all, self.sigma)
-        folds = [unit_fit(problem, seeds, self.sigma)[0] for seeds in self.folds]
+        folds = [unit_fit(problem, seeds, self.sigma)[0] for seeds in self.splits.fitted]
+        tested = self.splits.tested
         return Part(
             frozenset((predicate,)),
             (formula,),
@@ -253,7 +267,7 @@ class Parts:
             objective,
             float(problem.each(weights).sum()),
             np.array(folds).reshape(len(folds), 1),
-            np.array([problem.each(point)[number] for number, point in enumerate(folds)]),
+            np.array([tested[row] @ problem.each(point) for row, point in enumerate(folds)]),
         )
 
 

@@ -191,8 +191,3 @@ def unit_fit(problem: Problem, seeds: Floats, sigma: float) -> tuple[Floats, flo
 
     found = maximise(likelihood, np.zeros(1), prior=GaussianPrior(sigma))
     return found.weights, found.value
-
-
-def leave_one_out(databases: int) -> Floats:
-    """Return the seeds that leave each database out in turn, one row each."""
-    return 1.0 - np.eye(databases)

@@ -87,7 +87,7 @@ class ClauseSearch:
             trial = self.parts.refit(candidate, problem)
             if self._worth(trial) <= 0.0:
                 return None
-            if len(self.parts.folds):
+            if len(self.parts.splits):
                 trial = self.parts.validated(trial)
         return None if candidate.shape in self.slow else trial
 
@@ -98,7 +98,7 @@ class ClauseSearch:
         for trial in sorted(trials, key=lambda trial: -worth[trial]):
             if worth[trial] <= most:
                 break
-            if not len(self.parts.folds):
+            if not len(self.parts.splits):
                 return trial
             tilted = self.parts.tilted(trial)
             before = self.parts.touched(trial.candidate.shape).tilt
@@ -111,9 +111,13 @@ class ClauseSearch:
         """Return what a clause gains, held out or not, less what each literal must add.
 
         A clause that gains more on held-out databases than on the data it is fitted to happens to
-        mend what goes wrong with their domain sizes; that is no reason to prefer it.
+        mend what goes wrong with their domain sizes; that is no reason to prefer it. Nor is a
+        clause worth more than it gains where weights fitted to small domains are tested on large
+        ones, or the other way round, if its pull changes with these domains.
         """
-        gain = min(trial.gain, float(trial.held_out.sum())) if len(trial.held_out) else trial.gain
+        gain, once = trial.gain, self.parts.splits.left_out
+        if len(trial.held_out):
+            gain = min(gain, float(trial.held_out[:once].sum()), *trial.held_out[once:].tolist())
         return gain - self.choice.min_gain * len(trial.candidate.clause)
 
     def _screened(self) -> list[Candidate]:

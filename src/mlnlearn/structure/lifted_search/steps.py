@@ -89,7 +89,8 @@ def next_step(search: ClauseSearch, journal: Journal, number: int) -> AddedClaus
 
 
 def _step(search: ClauseSearch, clause: Clause, gain: float, gains: list[float]) -> AddedClause:
-    return AddedClause(clause, gain, float(sum(gains)) if len(search.parts.folds) else None)
+    splits = search.parts.splits
+    return AddedClause(clause, gain, float(sum(gains[: splits.left_out])) if len(splits) else None)
 
 
 def _written(search: ClauseSearch, trial: Trial) -> Json:
@@ -154,7 +155,7 @@ def _part(search: ClauseSearch, shape: Shape, clause: Clause, file: ComponentFil
     """Return the component that a clause was added to, with the weights it had then."""
     before = search.parts.touched(shape)
     formulas = (*before.formulas, clause.formula)
-    size, folds = len(formulas), len(search.parts.folds)
+    size, folds = len(formulas), len(search.parts.splits)
     shapes = {"weights": (size,), "curvature": (size, size), "folds": (folds, size)}
     known: dict[str, Any] = {name: getattr(file, name) for name in _NUMBERS}
     for name, wanted in (shapes | {"held_out": before.held_out.shape}).items():
