@@ -7,6 +7,9 @@
 What each setting is stands in the section "Parameters" of the class. Values are checked where a
 learner is made, by their types and bounds, all of them at once. The same declarations and sentences
 are what `describe` returns and ``help(MyLearner)`` shows, those of the base classes among them.
+
+A class may name *presets*, settings that go together, such as those of the paper it is from:
+``MyLearner.preset("paper", steps=10)``.
 """
 
 from __future__ import annotations
@@ -17,9 +20,19 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, InputErrors, did_you_mean
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _NONE = type(None)
@@ -94,6 +107,29 @@ class Settings:
     Mine: kind is 'rules', and must be 'trees' or 'clauses'
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Settings that go together, by name."""
+
+    @classmethod
+    def preset(cls, name: str, **settings: Any) -> Self:
+        """Return an instance with the settings of a preset, and others beside or instead of them.
+
+        Examples
+        --------
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Mine(Settings):
+        ...     presets = {"paper": {"steps": 50}}
+        ...     steps: Annotated[int, AtLeast(0)] = 20
+        ...     seed: int = 0
+        >>> Mine.preset("paper", seed=1)
+        Mine(steps=50, seed=1)
+        >>> Mine.preset("papers")
+        Traceback (most recent call last):
+        mlnlearn.errors.InputError: Mine has no preset 'papers'
+          hint: there are: paper; did you mean 'paper'?
+        """
+        return cls(**{**preset_of(cls, name), **settings})
+
     def __init_subclass__(cls) -> None:
         """Let the docstring tell of inherited settings, too."""
         super().__init_subclass__()
@@ -146,6 +182,17 @@ class Setting:
             except ValueError:
                 continue
         raise ValueError(given)
+
+
+def preset_of(kind: type, name: str, label: str = "") -> Mapping[str, Any]:
+    """Return the settings of a preset; `label` is what an error calls the class."""
+    known: Mapping[str, Mapping[str, Any]] = getattr(kind, "presets", {})
+    if name not in known:
+        raise InputError(
+            f"{label or kind.__name__} has no preset {name!r}",
+            hint=did_you_mean(name, known),
+        )
+    return known[name]
 
 
 def describe(kind: type) -> dict[str, Setting]:

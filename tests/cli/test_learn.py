@@ -12,6 +12,7 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.cli import settings
+from mlnlearn.cli.learn import configured
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.registry import LEARNERS
 
@@ -257,6 +258,18 @@ def test_settings_reach_the_learner(folder, program):
     }  # fmt: skip
 
 
+def test_a_preset_reaches_the_learner_and_what_it_is_built_on(folder, program):
+    _, plain, _ = program(*boosted("mln-bc", "a.mln", "--json"))
+    code, paper, err = program(*boosted("mln-bc", "b.mln", "--preset", "paper", "--json"))
+    assert (code, err) == (0, "")
+    (bias, *_), (first, *_) = json.loads(plain)["rules"], json.loads(paper)["rules"]
+    assert first["weight"] == -1.8 != bias["weight"]
+    learner = configured("sem", LEARNERS["sem"], ["max_leaves=3"], ["p"], 1, None, "paper")
+    assert (learner.cautious, learner.base.negatives, learner.base.max_leaves) == (
+        False, "paper", 3,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -322,6 +335,11 @@ def test_all_bad_settings_are_named_at_once(folder, program):
             "--learner gslp --db few1.db --set max_literals=1 --out m",
             "at least 2",
         ),
+        (
+            "--learner gslp --db few1.db --preset papers --out m",
+            "gslp has no preset 'papers'\n  hint: there are: paper; did you mean 'paper'?",
+        ),
+        ("--learner lsm --db few1.db --preset paper --out m", "hint: there are: none"),
     ],
 )
 def test_bad_commands_are_one_message(folder, program, options, message):

@@ -302,7 +302,7 @@ def test_growing_clauses_are_tested_as_weight_learning_would():
     small, large = databases[:2], databases[2:]
     text = "!smokes(x) v likes(x,y)"
     clause = as_clause(MLN.parse(f"{SCHEMA}\n{text}").rules[0].formula)
-    parts = Parts(databases, 5.0, Limits(2, 100_000), held_out=True, growth=2.0)
+    parts = Parts(databases, 5.0, CandidateLimits(2, 100_000), held_out=True, growth=2.0)
     (shape,) = shapes_of([clause])
     trial = parts.validated(parts.refit(Candidate(shape, 0, 0.0, 0.0), parts.problem(shape)))
     expected = []

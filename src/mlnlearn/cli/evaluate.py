@@ -31,6 +31,7 @@ from mlnlearn.cli.options import (
     MemoryOption,
     MoreArgument,
     NoDatabasesOption,
+    PresetOption,
     SetOption,
     TablesOption,
     names,
@@ -117,6 +118,7 @@ def evaluate(
     negatives: Annotated[
         str, typer.Option(help="all, or so many sampled false atoms for each true one.")
     ] = "all",
+    preset: PresetOption = None,
     set_: SetOption = None,
     try_: Annotated[
         list[str] | None,
@@ -163,7 +165,8 @@ def evaluate(
     if background is not None and not query.strip():
         query = ",".join(background.targets)
     queries = _queries(query, sources)
-    learners = with_settings(chosen, set_ or (), queries, _asks_for_links(queries, sources))
+    links = _asks_for_links(queries, sources)
+    learners = with_settings(chosen, set_ or (), queries, links, preset)
     learners = {
         name: with_background(each, background, set_ or ()) for name, each in learners.items()
     }

@@ -34,7 +34,11 @@ def entries(learners: Sequence[str]) -> dict[str, Entry]:
 
 
 def with_settings(
-    chosen: dict[str, Entry], texts: Sequence[str], query: tuple[str, ...], links: bool
+    chosen: dict[str, Entry],
+    texts: Sequence[str],
+    query: tuple[str, ...],
+    links: bool,
+    preset: str | None = None,
 ) -> dict[str, Any]:
     """Return the learners with their settings, by name; targets are what is asked for.
 
@@ -47,7 +51,7 @@ def with_settings(
         defaults = _FOR_LINKS if links and entry.tables else {}
         more = [f"{key}={value}" for key, value in defaults.items() if key not in given]
         target = query if entry.has("target") or entry.has("base") else ()
-        found[name] = configured(name, entry, [*mine[name], *more], target, None)
+        found[name] = configured(name, entry, [*mine[name], *more], target, None, preset=preset)
     return found
 
 

@@ -18,6 +18,7 @@ from mlnlearn.cli.options import (
     MemoryOption,
     MoreArgument,
     NoDatabasesOption,
+    PresetOption,
     SetOption,
     TablesOption,
     TaskOption,
@@ -49,6 +50,7 @@ from mlnlearn.cli.triples import (
 )
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
+from mlnlearn.settings import preset_of
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.data.load.cutoff import CutOff
@@ -112,6 +114,7 @@ def learn(
             show_default=BASES[0],
         ),
     ] = None,
+    preset: PresetOption = None,
     set_: SetOption = None,
     settings: Annotated[
         bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
@@ -163,7 +166,7 @@ def learn(
         learner, targets = triples_learner(learner), relation_targets(targets)
         entry = LEARNERS[learner]
     if task is None and made is None:  # settings are checked before data are read
-        chosen = configured(learner, entry, set_ or (), targets, seed, base)
+        chosen = configured(learner, entry, set_ or (), targets, seed, base, preset)
         chosen = with_background(chosen, background, set_ or ())
     if isinstance(chosen, ml.Paths) and triples is not None:
         learn_triples(chosen, triples, order, run, out, force=force, json=json)
@@ -184,7 +187,7 @@ def learn(
         else triples_sources(triples, order)
     )
     if sources.task is not None:
-        chosen = configured(learner, entry, set_ or (), (sources.task.target,), seed, base)
+        chosen = configured(learner, entry, set_ or (), (sources.task.target,), seed, base, preset)
     if rows:
         learn_rows(learner, chosen, sources, run, out, json=json)
         return
@@ -219,6 +222,7 @@ def configured(
     target: Sequence[str],
     seed: int | None,
     base: str | None = None,
+    preset: str | None = None,
 ) -> Any:
     """Return a learner with the settings of the command line.
 
@@ -230,11 +234,17 @@ def configured(
     >>> learner = configured("sem", LEARNERS["sem"], texts, ["smokes"], 1, "rdn-b")
     >>> learner.worlds, learner.base.max_leaves
     (5, 3)
+    >>> configured("gslp", LEARNERS["gslp"], ["max_literals=4"], [], None, preset="paper").beam
     """
     from mlnlearn.cli.settings import parse_settings  # noqa: PLC0415 - loads the models
 
     under = _under(name, entry, base)
-    given = parse_settings(texts, {name: entry, **under})
+    entries = {name: entry, **under}
+    given = parse_settings(texts, entries)
+    known = {
+        label: {} if preset is None else preset_of(each.load(), preset, label)
+        for label, each in entries.items()
+    }
     if under:
         (below,) = under
         if "steps" in given[below]:
@@ -245,12 +255,12 @@ def configured(
         return _made(
             name,
             entry,
-            given[name],
+            {**known[name], **given[name]},
             (),
             seed,
-            base=_made(below, under[below], given[below], target, seed),
+            base=_made(below, under[below], {**known[below], **given[below]}, target, seed),
         )
-    return _made(name, entry, given[name], target, seed)
+    return _made(name, entry, {**known[name], **given[name]}, target, seed)
 
 
 def _under(name: str, entry: Entry, base: str | None) -> dict[str, Entry]:

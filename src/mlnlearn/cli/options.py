@@ -38,6 +38,15 @@ SetOption = Annotated[
         show_default=False,
     ),
 ]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Settings of the learner that go together, such as 'paper'; --set changes some.",
+        show_default=False,
+    ),
+]
 TablesOption = Annotated[
     str | None,
     typer.Option(

@@ -18,6 +18,7 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
 from mlnlearn.run import Run
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
+from mlnlearn.structure.boosting.learners import Copies
 from mlnlearn.structure.structural_em import StructuralEM
 from mlnlearn.structure.structural_em.expectation import Worlds, sampled_worlds
 from mlnlearn.structure.structural_em.potentials import StackedPotentials
@@ -112,7 +113,7 @@ def test_gradients_are_exact_expectations_over_all_worlds():
         stack,
         base.languages(hidden.known),
         {},
-        len(worlds),
+        Copies(len(worlds)),
         expected,
         potentials.adds(worlds, stack),
     )
@@ -151,7 +152,7 @@ def test_ground_potentials_are_those_of_joins(seed):
     base = BoostedMLN(target=("cancer", "smokes"), recursive=("cancer", "smokes"))
     potentials = StackedPotentials(hidden, [rule.predicate for rule in rules])
     runs = [
-        base.boosting(stack, base.languages(hidden.known), {}, 3, None, adds)
+        base.boosting(stack, base.languages(hidden.known), {}, Copies(3), None, adds)
         for adds in (None, potentials.adds(worlds, stack))
     ]
     for run in runs:

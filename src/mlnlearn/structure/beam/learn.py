@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -53,7 +53,8 @@ class MSLNotes(SearchNotes):
 class MSL(SearchSettings[MSLNotes]):
     """Learn clauses by beam search, by pseudo-likelihood (MSL; Kok & Domingos 2005).
 
-    Unlike in other searches, `held_out` and `joint` are off, as in the paper.
+    Unlike in other searches, `held_out` and `joint` are off, as in the paper. The preset
+    ``"paper"`` has the present defaults, but its name will always mean these.
 
     Parameters
     ----------
@@ -84,6 +85,18 @@ class MSL(SearchSettings[MSLNotes]):
     >>> print(MSL().fit(db).model.rules[-1].formula)
     !cancer(x1) v smokes(x1)
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "min_gain": 0.01,
+            "held_out": False,
+            "joint": False,
+            "strategy": "beam",
+            "max_literals": 4,
+            "max_variables": 4,
+            "beam": 5,
+        }
+    }
 
     min_gain: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False

@@ -120,6 +120,8 @@ class Boosting:
         By target, the probabilities of atoms that are unknown and only filled in.
     adds
         What steps add to log-odds, where someone knows it better than joins over the facts.
+    shares
+        How much the examples of each database count; alike where None.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class Boosting:
         seed: int,
         expected: Mapping[str, Expected] | None = None,
         adds: Adds | None = None,
+        shares: Floats | None = None,
     ) -> None:
         self.world, self.settings, self.base, self.seed = world, settings, base, seed
         self.adds = adds
@@ -141,7 +144,7 @@ class Boosting:
         for number, (name, language) in enumerate(languages.items()):
             rng = np.random.default_rng([seed, number])
             soft = (expected or {}).get(name)
-            pool = make_pool(world, name, examples.get(name), sampling, rng, soft)
+            pool = make_pool(world, name, examples.get(name), sampling, rng, soft, shares)
             prior = priors.get(name, ClauseList(()))
             potential = np.full(len(pool.labels), pool.start)
             self.targets.append(TargetState(world.schema[name], pool, language, prior, potential))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
@@ -22,6 +24,7 @@ from mlnlearn.structure.boosting.fit import Adds, Boosting, StepSettings
 from mlnlearn.structure.boosting.language import BodyLanguage, language_of
 from mlnlearn.structure.boosting.pool import Expected, NegativeSampling
 from mlnlearn.structure.boosting.prior import prior_clauses
+from mlnlearn.structure.boosting.scoring import Floats
 from mlnlearn.structure.boosting.trees import TreeSettings
 from mlnlearn.structure.learner import Learner
 
@@ -30,10 +33,53 @@ from mlnlearn.structure.learner import Learner
 _TREE_BALANCE = 20.0
 _CLAUSE_BALANCE = 2.0
 
+# What both kinds had as defaults in version 0.1: the paper's, but for the negatives.
+_VERSION_0_1: Mapping[str, Any] = {
+    "steps": 20,
+    "max_leaves": 8,
+    "literals_per_node": 2,
+    "min_examples": 6,
+    "min_examples_of": "side",
+    "negatives": "calibrated",
+    "balance": None,
+    "fraction": 1.0,
+    "shrinkage": 1.0,
+    "line_search": False,
+    "held_out_share": 0.0,
+}
+_CLAUSES_0_1: Mapping[str, Any] = {"max_literals": 4, "beam": 10, "clauses_per_step": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Databases that are given several times, filled in differently.
+
+    Attributes
+    ----------
+    number
+        How many times.
+    shares
+        How much each copy counts; alike where None.
+    cautious
+        Whether no step may lower the likelihood of all targets.
+    """
+
+    number: int
+    shares: Floats | None = None
+    cautious: bool = True
+
+    def by_database(self, databases: int) -> Floats | None:
+        """Return how much each database counts, all copies of all databases in turn."""
+        return None if self.shares is None else np.repeat(self.shares, databases // self.number)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Boosted(Learner[BoostedModel, Notes]):
     """Settings that boosted networks of both kinds share.
+
+    Presets: ``"paper"`` samples two negatives a positive, starts from the potential -1.8, and may
+    split every node of at least six examples; ``"0.1"`` has the defaults of version 0.1, whatever
+    the present ones are.
 
     Parameters
     ----------
@@ -48,6 +94,9 @@ class _Boosted(Learner[BoostedModel, Notes]):
         Literals that a test, or one expansion of a clause, may add at once.
     min_examples
         Fewest examples on each side of a test, or under a clause.
+    min_examples_of
+        ``"side"``: each side of a test must have so many examples; ``"node"``: the node that is to
+        be split must, and each side at least one.
     negatives
         ``"calibrated"``: all negatives take part, with less weight, and probabilities hold on the
         full population; ``"paper"``: twice as many negatives as positives, drawn afresh for every
@@ -86,11 +135,17 @@ class _Boosted(Learner[BoostedModel, Notes]):
         Of all random draws.
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {**_VERSION_0_1, "negatives": "paper", "min_examples_of": "node"},
+        "0.1": _VERSION_0_1,
+    }
+
     target: str | tuple[str, ...]
     steps: Annotated[int, AtLeast(0)] = 20
     max_leaves: Annotated[int, AtLeast(1)] = 8
     literals_per_node: Literal[1, 2] = 2
     min_examples: Annotated[int, AtLeast(1)] = 6
+    min_examples_of: Literal["side", "node"] = "side"
     negatives: Literal["calibrated", "paper"] = "calibrated"
     balance: Annotated[float, Above(0, infinite=True)] | None = None
     fraction: Annotated[float, Between(0, 1, open_low=True)] = 1.0
@@ -196,15 +251,16 @@ class _Boosted(Learner[BoostedModel, Notes]):
         world: Objects,
         languages: Mapping[str, BodyLanguage],
         examples: Mapping[str, Examples],
-        copies: int = 0,
+        copies: Copies | None = None,
         expected: Mapping[str, Expected] | None = None,
         adds: Adds | None = None,
     ) -> Boosting:
         """Return a run before its first step.
 
-        Where the databases of the world are so many `copies` of others, filled in differently, an
-        example counts for as much less, and no step may lower the likelihood of all targets.
+        Where the databases of the world are `copies` of others, filled in differently, an example
+        counts for as much less.
         """
+        number = 1 if copies is None else copies.number
         base = self._base()
         usual = _TREE_BALANCE if isinstance(base, TreeSettings) else _CLAUSE_BALANCE
         balance = usual if self.balance is None else self.balance
@@ -216,11 +272,18 @@ class _Boosted(Learner[BoostedModel, Notes]):
             NegativeSampling(
                 self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
             ),
-            StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, copies > 0),
-            replace(base, min_examples=max(copies, 1) * base.min_examples),
+            StepSettings(
+                self.steps,
+                self.shrinkage,
+                self.line_search,
+                self.patience,
+                copies is not None and copies.cautious,
+            ),
+            replace(base, min_examples=number * base.min_examples),
             self.seed,
             expected,
             adds,
+            None if copies is None else copies.by_database(len(world.databases)),
         )
 
     def conflicts(self) -> Iterator[str]:
@@ -260,6 +323,10 @@ class BoostedMLN(_Boosted):
     0.32 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        name: {**settings, **_CLAUSES_0_1} for name, settings in _Boosted.presets.items()
+    }
+
     representation: Literal["trees", "clauses"] = "trees"
     max_literals: Annotated[int, AtLeast(2)] = 4
     beam: Annotated[int, AtLeast(1)] = 10
@@ -267,7 +334,7 @@ class BoostedMLN(_Boosted):
 
     def _base(self) -> TreeSettings | ClauseSettings:
         if self.representation == "trees":
-            return TreeSettings(self.max_leaves, self.min_examples)
+            return TreeSettings(self.max_leaves, self.min_examples, self.min_examples_of)
         return ClauseSettings(
             self.max_literals - 1, self.beam, self.clauses_per_step, self.min_examples
         )
@@ -290,7 +357,9 @@ class BoostedRDN(_Boosted):
     """
 
     def _base(self) -> TreeSettings | ClauseSettings:
-        return TreeSettings(self.max_leaves, self.min_examples, existential=True)
+        return TreeSettings(
+            self.max_leaves, self.min_examples, self.min_examples_of, existential=True
+        )
 
 
 def _parts(run: Boosting) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -149,8 +149,9 @@ def make_pool(
     sampling: NegativeSampling,
     rng: np.random.Generator,
     expected: Expected | None = None,
+    shares: Floats | None = None,
 ) -> Pool:
-    """Gather the examples of a target, or those given, and weigh them.
+    """Gather the examples of a target, or those given, and weigh them, by database if asked to.
 
     Examples
     --------
@@ -167,6 +168,8 @@ def make_pool(
     refuse_arity(world.schema[target])
     if examples is None:
         examples = _population(world.databases, target, sampling.max_examples, rng)
+    own = np.ones(len(examples.labels)) if shares is None else shares[examples.database]
+    examples = replace(examples, weights=examples.weights * own)
     labels = examples.labels
     for kind, present in (("true", labels.any()), ("false", not labels.all())):
         if not present:
@@ -179,7 +182,7 @@ def make_pool(
     if expected is not None:
         found = expected(rows)
         goal = np.where(np.isnan(found), goal, found)
-    weight, aim, start, shift = _weights(examples, goal, sampling)
+    weight, aim, start, shift = _weights(examples, goal, own, sampling)
     held_out = _held_out(labels, sampling.held_out, rng)
     population = examples.weights
     return Pool(rows, labels, goal, aim, weight, population, start, shift, held_out, sampling)
@@ -197,12 +200,12 @@ def _population(
 
 
 def _weights(
-    examples: Examples, goal: Floats, sampling: NegativeSampling
+    examples: Examples, goal: Floats, own: Floats, sampling: NegativeSampling
 ) -> tuple[Floats, Floats, float, float]:
     """Return training weights, what to learn under them, the first potential, and the shift."""
     labels = examples.labels
     if sampling.negatives == "paper":
-        return np.ones(len(labels)), goal, PAPER_POTENTIAL, 0.0
+        return own, goal, PAPER_POTENTIAL, 0.0
     positive = float(examples.weights[labels].sum())
     negative = float(examples.weights[~labels].sum())
     factor = min(sampling.balance * positive / negative, 1.0)

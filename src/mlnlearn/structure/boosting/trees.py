@@ -30,15 +30,23 @@ class TreeSettings:
     ----------
     leaves
         Most leaves.
-    min_examples
-        Fewest training examples on each side of a split.
+    min_examples, min_examples_of
+        Fewest training examples on each side of a split; or, of a node, in all.
     existential
         Whether a leaf's value counts once, not once a grounding.
     """
 
     leaves: int = 8
     min_examples: int = 6
+    min_examples_of: str = "side"
     existential: bool = False
+
+    @property
+    def fewest(self) -> tuple[int, int]:
+        """The fewest examples of a node that is split, and of each of its sides."""
+        if self.min_examples_of == "node":
+            return max(self.min_examples, 2), 1
+        return 2 * self.min_examples, self.min_examples
 
 
 @dataclass(eq=False)
@@ -178,14 +186,15 @@ def best_split(
 ) -> BestTest | None:
     """Return the test that lowers the squared error most, or None where none does."""
     number = np.count_nonzero(regression.inside)
-    if number < 2 * settings.min_examples or features.is_too_large(body):
+    whole, side = settings.fewest
+    if number < whole or features.is_too_large(body):
         return None
     total = regression.moments[2]
     least = total - regression.error + _SMALLEST_GAIN * total
     best = None
     for block in features.blocks(body):
         sums = sums_of(block, regression)
-        few = np.minimum(sums.examples, number - sums.examples) < settings.min_examples
+        few = np.minimum(sums.examples, number - sums.examples) < side
         gains = np.where(few, -np.inf, split_gains(sums))
         place = int(np.argmax(gains)) if len(gains) else 0
         if len(gains) and gains[place] > (least if best is None else best.gain):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,11 @@ class JoinBayesNotes(Notes):
 class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
     """Settings that all learners from tables share.
 
+    The preset ``"paper"`` has the rules of the net or of its trees and no others. It departs from
+    the paper in the weights: those of the paper make all attributes of a database most probable
+    together, given its links (Lowd & Domingos 2007), by sampling; these make each most probable
+    given all others, which takes no sampling.
+
     Parameters
     ----------
     links
@@ -96,6 +101,17 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
     """
 
     tables: ClassVar[bool] = True
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "links": False,
+            "weights": "pseudo-likelihood",
+            "own_rules": False,
+            "sample_size": 10.0,
+            "max_chain": None,
+            "max_parents": None,
+            "max_work": None,
+        }
+    }
 
     links: bool = False
     weights: Literal["pseudo-likelihood", "log-probability"] = "pseudo-likelihood"
@@ -300,6 +316,10 @@ class LAJDT(_JoinBayesLearner):
     >>> np.exp(found.log_probabilities[0]).round(2)  # of f and m, for A
     array([0.88, 0.12])
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {**_JoinBayesLearner.presets["paper"], "min_rows": 2.0, "pruning": "none"}
+    }
 
     min_rows: Annotated[float, AtLeast(0)] = 2.0
     pruning: Literal["bic", "collapse", "none"] = "bic"

@@ -81,12 +81,16 @@ class ClauseLimits:
         Whether an edge between two nodes of a path may tie literals that are there already.
     beam
         Most paths of a length that are extended; None for all.
+    drop_improved
+        Whether what a longer clause improves upon is no candidate, and to improve upon one of the
+        paths that lead to it is enough.
     """
 
     max_literals: int
     max_same: int
     close_cycles: bool
     beam: int | None
+    drop_improved: bool = False
 
 
 def grow(
@@ -132,16 +136,34 @@ def grow(
         fresh = {growing.clause(key): key for key in paths if key not in measured}
         scored = measure(list(fresh), f"measuring clauses of {links} links")
         measured |= {fresh[grown]: result for grown, result in scored.items()}
-        better = {
-            key: measured[key]
-            for key in map(fresh.__getitem__, scored)
-            if exceeds(measured[key].measure, 0.0)
-            and all(measured[key].improves(measured[parent]) for parent in parents[key])
-        }
+        better = {}
+        for key in map(fresh.__getitem__, scored):
+            improves = [measured[key].improves(measured[parent]) for parent in parents[key]]
+            enough = any(improves) or not improves if limits.drop_improved else all(improves)
+            if exceeds(measured[key].measure, 0.0) and enough:
+                better[key] = measured[key]
         distinct = _distinct(better)
+        if limits.drop_improved:
+            candidates = _not_improved(candidates, distinct, measured, parents)
         candidates += distinct.values()
         level = {key: paths[key] for key in _best(distinct, limits.beam)}
     return candidates
+
+
+def _not_improved(
+    candidates: Sequence[Measured],
+    longer: Mapping[ClauseKey, Measured],
+    measured: Mapping[ClauseKey, Measured],
+    parents: Mapping[ClauseKey, Sequence[ClauseKey]],
+) -> list[Measured]:
+    """Leave out the candidates that a longer clause improves upon (section 3.3)."""
+    improved = {
+        measured[parent].clause
+        for key, found in longer.items()
+        for parent in parents[key]
+        if found.improves(measured[parent])
+    }
+    return [candidate for candidate in candidates if candidate.clause not in improved]
 
 
 def _distinct(results: Mapping[ClauseKey, Measured]) -> dict[ClauseKey, Measured]:

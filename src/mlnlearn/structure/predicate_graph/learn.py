@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
 from mlnlearn.data.load.data import Data
 from mlnlearn.logic.clauses import Clause
@@ -39,6 +39,7 @@ from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.network import Alone, Model
 from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
 from mlnlearn.structure.search.ties import exceeds, ranked
+from mlnlearn.weights.generative import learn_pseudolikelihood
 
 _BATCH = 1024
 
@@ -63,7 +64,11 @@ class GSLPNotes(SearchNotes):
 class GSLP(SearchSettings[GSLPNotes]):
     """Learn clauses along a graph of predicates, by pseudo-likelihood (GSLP).
 
-    Dinh, Exbrayat & Vrain (2011); limits as in their section 4.1.
+    Dinh, Exbrayat & Vrain (2011); limits as in their section 4.1. The preset ``"paper"`` is their
+    algorithm: no cycles, no beam, one clause for each set of predicates, any gain is enough, and
+    the last weights are those of pseudo-likelihood. Where the paper is silent: clauses that differ
+    in names only, or that are the same feature on the data, are one clause, and clauses are
+    screened by the score test before their weights are learned.
 
     Parameters
     ----------
@@ -90,6 +95,16 @@ class GSLP(SearchSettings[GSLPNotes]):
     beam
         Extend only so many paths of each length, the best for each set of predicates first; None
         for all, as in the paper.
+    drop_improved
+        A clause that a longer one improves upon is no candidate, and to be followed up a longer one
+        need improve upon one of the paths that lead to it, as in the paper.
+    any_gain
+        Add every candidate that raises the likelihood, however little, as the paper does.
+    reflexive_units
+        Have unit clauses with one variable at two places.
+    final_weights
+        The last weights are those of weighted pseudo-likelihood, or of pseudo-likelihood, as in the
+        paper.
     max_clauses
         Measure at most so many clauses; None for no limit.
 
@@ -105,6 +120,28 @@ class GSLP(SearchSettings[GSLPNotes]):
     !cancer(x1) v smokes(x1)
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "min_gain": 0.001,
+            "held_out": False,
+            "joint": False,
+            "max_literals": 5,
+            "max_same": 3,
+            "min_instances": 1,
+            "min_measure": 0.0,
+            "min_weight": 0.001,
+            "drop_subclauses": True,
+            "drop_same_predicates": True,
+            "close_cycles": False,
+            "max_loop": 1,
+            "beam": None,
+            "drop_improved": True,
+            "any_gain": True,
+            "reflexive_units": False,
+            "final_weights": "PLL",
+        }
+    }
+
     max_literals: Annotated[int, AtLeast(2)] = 5
     max_same: Annotated[int, AtLeast(1)] = 3
     min_instances: Annotated[int, AtLeast(0)] = 1
@@ -115,12 +152,34 @@ class GSLP(SearchSettings[GSLPNotes]):
     close_cycles: bool = True
     max_loop: Annotated[int, AtLeast(1)] = 4
     beam: Annotated[int, AtLeast(1)] | None = 50
+    drop_improved: bool = False
+    any_gain: bool = False
+    reflexive_units: bool = True
+    final_weights: Literal["WPLL", "PLL"] = "WPLL"
     max_clauses: Annotated[int, AtLeast(0)] | None = None
+
+    @property
+    def has_reflexive_units(self) -> bool:
+        """Whether a network has unit clauses with one variable at two places."""
+        return self.reflexive_units
+
+    @property
+    def added_gain(self) -> float:
+        """What each literal of a clause must gain for it to be added."""
+        return 0.0 if self.any_gain else self.min_gain
 
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, GSLPNotes]]:
         """Yield the network with the unit clauses alone, and after every clause that is added."""
         with self.started(data, course) as search:
-            yield from _GraphRun(self, search, identities(data.databases)).steps()
+            fitted = None
+            for fitted in _GraphRun(self, search, identities(data.databases)).steps():
+                yield fitted
+            if fitted is not None and self.final_weights == "PLL":
+                # the measure of clauses is weighted, the weights need not be (section 3.4)
+                learned = learn_pseudolikelihood(
+                    fitted.model, data.databases, weighted=False, sigma=self.sigma, units=False
+                )
+                yield Fitted(learned.mln, fitted.notes)
 
 
 class _GraphRun:
@@ -141,7 +200,11 @@ class _GraphRun:
         whole = self.whole_graph()
         self.graph = self.reduced_graph(whole)
         limits = ClauseLimits(
-            settings.max_literals, settings.max_same, settings.close_cycles, settings.beam
+            settings.max_literals,
+            settings.max_same,
+            settings.close_cycles,
+            settings.beam,
+            settings.drop_improved,
         )
         longest = min(settings.max_loop, settings.max_literals)
         listed = loops(whole.without(self.identities), longest, settings.max_same)
@@ -150,7 +213,7 @@ class _GraphRun:
         journal, first, added = search.journal, len(search.background.soft), self.model
         for added in add_in_turn(self.model, clauses, search.accept, journal, search.course):
             yield self.fitted(added)
-        yield self.fitted(prune(added, first, settings.min_weight, settings.min_gain, journal))
+        yield self.fitted(prune(added, first, settings.min_weight, settings.added_gain, journal))
 
     def fitted(self, model: Model) -> Fitted[MLN, GSLPNotes]:
         """Return a network with what is known of the search."""

@@ -20,8 +20,9 @@ from mlnlearn.model.mln import MLN, unit_atom
 class Background:
     """What a search starts from: unit clauses, then the formulas of a given network.
 
-    The unit clauses are all clauses of a single atom: with distinct variables, and with one
-    variable at two places of a type. The latter let a network know which relations are reflexive.
+    The unit clauses are all clauses of a single atom: with distinct variables, and, unless told
+    otherwise, with one variable at two places of a type. The latter let a network know which
+    relations are reflexive.
 
     Attributes
     ----------
@@ -31,15 +32,23 @@ class Background:
         All rules; those that are soft have a weight.
     only
         Names of the predicates whose likelihood counts, the others taken as known; None for all.
+    reflexive
+        Whether there are unit clauses with one variable at two places.
     """
 
     schema: Schema
     rules: tuple[Rule, ...]
     only: tuple[str, ...] | None = None
+    reflexive: bool = True
 
     @classmethod
     def of(
-        cls, databases: Sequence[Database], mln: MLN | None, only: tuple[str, ...] | None = None
+        cls,
+        databases: Sequence[Database],
+        mln: MLN | None,
+        only: tuple[str, ...] | None = None,
+        *,
+        reflexive: bool = True,
     ) -> Background:
         """Put the unit clauses in front of a network's rules, which are written out."""
         schema = databases[0].schema
@@ -59,10 +68,10 @@ class Background:
         present = {_canonical(rule.formula) for rule in full.rules}
         added = tuple(
             Rule(unit, weight=0.0)
-            for unit in unit_clauses(schema)
+            for unit in unit_clauses(schema, reflexive=reflexive)
             if _canonical(unit) not in present and (only is None or unit.predicate.name in only)
         )
-        return cls(schema, added + full.rules, only)
+        return cls(schema, added + full.rules, only, reflexive)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -90,7 +99,7 @@ class Background:
         return MLN(self.schema, soft + tuple(rule for rule in self.rules if rule.hard))
 
 
-def unit_clauses(schema: Schema) -> Iterator[Atom]:
+def unit_clauses(schema: Schema, *, reflexive: bool = True) -> Iterator[Atom]:
     """Yield all clauses of a single atom: distinct variables, then one variable at two places.
 
     Examples
@@ -99,7 +108,7 @@ def unit_clauses(schema: Schema) -> Iterator[Atom]:
     smokes(a1) friends(a1,a2) friends(a1,a1)
     """
     yield from map(unit_atom, schema.predicates)
-    for predicate in schema.predicates:
+    for predicate in schema.predicates if reflexive else ():
         terms = unit_atom(predicate).terms
         for first, second in repeated_places(predicate):
             yield Atom(

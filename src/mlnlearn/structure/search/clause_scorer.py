@@ -36,11 +36,18 @@ class ClauseScorer:
         self.prior = GaussianPrior(sigma)
         self.precision = 1.0 / sigma**2
         self._units = {
-            name: [self._unit(*weights) for weights in counts.shares(name)]
+            name: [self._unit(*weights) for weights in self._classes(counts.shares(name))]
             for name in background.targets
             if not counts.exclusive(name)
         }
         self._started: dict[tuple[str, ...], Model] = {}
+
+    def _classes(self, shares: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
+        """Return the weights of each class of atoms that has a unit clause, by database."""
+        if self.background.reflexive:
+            return shares
+        true, total = zip(*shares, strict=True)
+        return [(np.sum(true, axis=0), np.sum(total, axis=0))]
 
     def _unit(self, true: Floats, total: Floats) -> _Unit:
         """Fit the unit weight of a class of atoms."""
@@ -54,8 +61,8 @@ class ClauseScorer:
     def alone(self, clause: Clause) -> Alone | None:
         """Score a clause beside the unit clauses; None where it is too large, or of no target.
 
-        Atoms whose arguments differ and those that repeat one have a unit weight each. (With unit
-        clauses for both, the prior would tie the two a little.)
+        Atoms whose arguments differ and those that repeat one have a unit weight each, if there
+        are unit clauses for both. (The prior would then tie the two a little.)
         """
         check_time()
         held = {literal.atom.predicate.name: None for literal in encoded(clause)}
@@ -67,9 +74,10 @@ class ClauseScorer:
         parts, units, starts = [], [], [0]
         try:
             for name in names:
-                for unit, found in zip(
-                    self._units[name], self.counts.histograms(clause, name), strict=True
-                ):
+                classes = self.counts.histograms(clause, name)
+                if not self.background.reflexive:
+                    classes = [[rows for found in classes for rows in found]]
+                for unit, found in zip(self._units[name], classes, strict=True):
                     parts += found
                     units.append(unit)
                     starts.append(starts[-1] + sum(len(rows[0]) for rows in found))
@@ -94,7 +102,9 @@ class ClauseScorer:
         if units is None:
             rules = [
                 Rule(unit, weight=0.0)
-                for unit in unit_clauses(self.background.schema)
+                for unit in unit_clauses(
+                    self.background.schema, reflexive=self.background.reflexive
+                )
                 if unit.predicate.name in names
             ]
             units = Model.of(self.counts, self.prior, rules, names)

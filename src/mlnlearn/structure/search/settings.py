@@ -65,13 +65,25 @@ class SearchSettings(Learner[MLN, OwnNotes]):
         """The predicates whose likelihood counts, given the others; None for all."""
         return None
 
+    @property
+    def has_reflexive_units(self) -> bool:
+        """Whether a network has unit clauses with one variable at two places."""
+        return True
+
+    @property
+    def added_gain(self) -> float:
+        """What each literal of a clause must gain for it to be added."""
+        return self.min_gain
+
     @contextmanager
     def started(self, data: Data, course: Course) -> Iterator[SearchRun]:
         """Provide what a run needs."""
         databases, run = data.databases, course.run
-        background = Background.of(databases, self.initial, self.scored_predicates)
+        background = Background.of(
+            databases, self.initial, self.scored_predicates, reflexive=self.has_reflexive_units
+        )
         joint = is_joint(self.joint, databases)
-        accept = Acceptance(self.min_gain, self.held_out, joint)
+        accept = Acceptance(self.added_gain, self.held_out, joint)
         journal = journal_of(run.checkpoint, self, databases)
         with workers(databases, background, self.sigma, run.workers) as found:
             yield SearchRun(background, accept, found, journal, course)

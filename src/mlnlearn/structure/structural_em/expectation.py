@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,10 @@ class Worlds:
         Largest R̂ of an atom's probability, where it can be told.
     saved
         Share of the walks through trees that were not needed.
+    log_weights
+        Each world's log-probability but for a constant, under counting semantics.
+    shares
+        How much each world counts; they add up to the number of worlds.
     """
 
     hidden: HiddenAtoms
@@ -48,9 +52,26 @@ class Worlds:
     chance: Floats
     r_hat: float | None
     saved: float
+    log_weights: Floats | None = None
+    shares: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.truth)
+
+    def by_probability(self) -> Worlds:
+        """Return every world once, weighed by its probability among those there are."""
+        if self.log_weights is None:
+            raise ValueError("worlds without probabilities")
+        _, first = np.unique(self.truth, axis=0, return_index=True)
+        first.sort()
+        shares = np.exp(self.log_weights[first] - self.log_weights[first].max())
+        return replace(
+            self,
+            truth=self.truth[first],
+            chance=self.chance[first],
+            log_weights=self.log_weights[first],
+            shares=len(first) * shares / shares.sum(),
+        )
 
     def stacked(self) -> Objects:
         """Return the worlds as facts of so many databases."""
@@ -119,7 +140,7 @@ def sampled_worlds(
     """
     network = GroundNetwork.of(targets, existential, hidden, kept)
     chains = min(_CHAINS, worlds)
-    truth, chance, means = [], [], []
+    truth, chance, means, log_weights = [], [], [], []
     walks = visits = 0
     for chain, wanted in enumerate(len(part) for part in np.array_split(np.arange(worlds), chains)):
         sampler = Sampler(network, np.random.default_rng([*seed, _STREAM, chain]))
@@ -130,6 +151,8 @@ def sampled_worlds(
             means.append(sampler.run(thin))
             truth.append(sampler.truth)
             chance.append(sampler.conditionals())
+            if not existential:
+                log_weights.append(sampler.log_weight())
         walks, visits = walks + sampler.walks, visits + sampler.visits
     each = worlds // chains
     starts = [0, worlds - each][:chains]
@@ -137,7 +160,8 @@ def sampled_worlds(
     enough = each >= 2 and len(hidden) > 0
     r_hat = float(split_r_hat(batches, each * thin).max()) if enough else None
     saved = 1.0 - walks / max(visits * network.size, 1)
-    return Worlds(hidden, np.stack(truth), np.stack(chance), r_hat, saved)
+    weights = np.array(log_weights) if log_weights else None
+    return Worlds(hidden, np.stack(truth), np.stack(chance), r_hat, saved, weights)
 
 
 def best_world(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.identity import journal_of
@@ -39,6 +39,9 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
     boosting steps that fit the filled-in worlds (M-step), for the targets and for all predicates
     with unknown atoms (Khot, Natarajan, Kersting & Shavlik, StarAI 2012).
 
+    The preset ``"paper"`` weighs worlds by their probability where they have one, and takes steps
+    as they are; to be built on a base with a preset of its own.
+
     Parameters
     ----------
     base
@@ -62,6 +65,13 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
         probable world takes so many from each start.
     thin
         Sweeps from one world of a chain to the next.
+    world_weights
+        ``"equal"``: sampled worlds count alike, as samples do; ``"probability"``: each world drawn,
+        once, by its probability among those drawn, as algorithm 3 of the paper has it (networks
+        with counting semantics only: others give worlds no probability). Then one world mostly
+        outweighs all others.
+    cautious
+        Shorten a boosting step that would lower the likelihood of all targets together.
     seed
         Of all random draws, those of the base among them.
 
@@ -77,6 +87,15 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
     True
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "iterations": 10,
+            "trees_per_step": 2,
+            "world_weights": "probability",
+            "cautious": False,
+        }
+    }
+
     base: BoostedMLN | BoostedRDN
     initial: BoostedModel | None = None
     mode: Mode = "soft"
@@ -85,6 +104,8 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
     worlds: Annotated[int, AtLeast(1)] = 10
     burn_in: Annotated[int, AtLeast(0)] = 20
     thin: Annotated[int, AtLeast(1)] = 5
+    world_weights: Literal["equal", "probability"] = "equal"
+    cautious: bool = True
     seed: Annotated[int, AtLeast(0)] = 0
 
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[BoostedModel, EMNotes]]:
@@ -120,7 +141,13 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
                 worlds = self._worlds(rules, hidden, iteration, kept)
                 steps = list(zip(*(target.steps for target in rules), strict=True))
                 rules, note = maximised(
-                    base, languages, worlds, potentials, steps, self.trees_per_step
+                    base,
+                    languages,
+                    worlds,
+                    potentials,
+                    steps,
+                    self.trees_per_step,
+                    cautious=self.cautious,
                 )
                 journal.record(key, [[*map(rules_to_plain, rules)], note.to_plain()])
             else:
@@ -137,9 +164,11 @@ class StructuralEM(Learner[BoostedModel, EMNotes]):
         seed = [self.seed, iteration]
         if self.mode == "hard":
             return best_world(rules, existential, hidden, self.burn_in, seed, kept)
-        return sampled_worlds(
+        drawn = sampled_worlds(
             rules, existential, hidden, self.worlds, self.burn_in, self.thin, seed, kept
         )
+        by_probability = self.world_weights == "probability" and not existential
+        return drawn.by_probability() if by_probability else drawn
 
     def _closed(self, data: Data, course: Course) -> Iterator[Fitted[BoostedModel, EMNotes]]:
         steps = self.iterations * self.trees_per_step

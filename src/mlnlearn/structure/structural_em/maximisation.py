@@ -13,7 +13,7 @@ from functools import partial
 
 from mlnlearn.model.boosted.rules import Step, TargetRules
 from mlnlearn.structure.boosting.language import BodyLanguage
-from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN
+from mlnlearn.structure.boosting.learners import BoostedMLN, BoostedRDN, Copies
 from mlnlearn.structure.structural_em.expectation import Worlds
 from mlnlearn.structure.structural_em.notes import Note
 from mlnlearn.structure.structural_em.potentials import StackedPotentials
@@ -26,6 +26,8 @@ def maximised(
     potentials: StackedPotentials | None,
     steps: Sequence[Sequence[Step]],
     number: int,
+    *,
+    cautious: bool = True,
 ) -> tuple[tuple[TargetRules, ...], Note]:
     """Add a few steps to a model.
 
@@ -43,6 +45,8 @@ def maximised(
         Those there are: for each round, one a target.
     number
         Rounds to add.
+    cautious
+        Whether steps are shortened that would lower the likelihood of all targets.
 
     Returns
     -------
@@ -51,7 +55,8 @@ def maximised(
     stack = worlds.stacked()
     expected = {name: partial(worlds.expected, stack, stack.schema[name]) for name in languages}
     adds = None if potentials is None else potentials.adds(worlds, stack)
-    run = base.boosting(stack, languages, {}, len(worlds), expected, adds)
+    copies = Copies(len(worlds), worlds.shares, cautious)
+    run = base.boosting(stack, languages, {}, copies, expected, adds)
     run.replay(steps)
 
     def value() -> float:
