@@ -53,6 +53,8 @@ def test_n_triples(tmp_path):
     )
     with pytest.raises(ml.InputError, match=r"kg\.nt:1: expected <subject>"):
         read_triples(written(tmp_path, "kg.nt", "<a> <b> .\n"))
+    with pytest.raises(ml.InputError, match=r"kg\.nt:1: the head of the triple is empty"):
+        read_triples(written(tmp_path, "kg.nt", "<> <b> <c> .\n"))
 
 
 def test_frames_and_arrays():

@@ -93,6 +93,15 @@ def test_the_same_command_twice_replaces_its_own_files(program, files):
             assert code == 0, err
 
 
+def test_a_task_is_learned(program, files):
+    (files / "t").mkdir()
+    (files / "t" / "person.csv").write_text("id,age\n" + "".join(f"p{i},{i}\n" for i in range(9)))
+    (files / "train.csv").write_text("id,y\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)))
+    found = program("learn", "--learner", "boost", "--tables", "t", "--task", "train.csv",
+                    "--set", "steps=1", "--out", "m.mln")  # fmt: skip
+    assert found[0] == 0, found[2]
+
+
 def test_force_replaces_what_is_not_ours(program, files):
     (files / "mine.mln").write_text("something else")
     assert program(*WEIGHTS, "--out", "mine.mln")[0] == 1

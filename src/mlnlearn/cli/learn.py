@@ -168,7 +168,7 @@ def learn(
     if task is None and made is None:  # settings are checked before data are read
         chosen = configured(learner, entry, set_ or (), targets, seed, base, preset)
         chosen = with_background(chosen, background, set_ or ())
-    if isinstance(chosen, ml.Paths) and triples is not None:
+    if triples is not None and isinstance(chosen, ml.Paths):
         learn_triples(chosen, triples, order, run, out, force=force, json=json)
         return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)

@@ -142,7 +142,7 @@ def _n_triple(line: str) -> list[str]:
     if found is None:
         raise ValueError("expected <subject> <predicate> <object> . as N-Triples has it")
     subject, subject_blank, relation, thing, thing_blank, literal = found.groups()
-    return [subject or subject_blank, relation, thing or thing_blank or literal or ""]
+    return [subject or subject_blank or "", relation, thing or thing_blank or literal or ""]
 
 
 def _problem(cells: list[str], places: Sequence[int], where: Location) -> InputError:
