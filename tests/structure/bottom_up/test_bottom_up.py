@@ -1,5 +1,6 @@
 """BUSL, HGSM, DMSP: truth tables against brute force, dependence, planted clauses."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,10 @@ from scipy.stats import chi2_contingency
 
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
+from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.errors import InputError
+from mlnlearn.evaluate.ask import Marginals
+from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.logic.schema import Schema
@@ -17,6 +21,7 @@ from mlnlearn.structure.bottom_up.busl import BUSL
 from mlnlearn.structure.bottom_up.grow_shrink import blanket, dependence, markov_network, strongest
 from mlnlearn.structure.bottom_up.hgsm import DMSP, HGSM
 from mlnlearn.structure.bottom_up.truth_table import TruthTable, chains_of, truth_table
+from mlnlearn.structure.local_search.learn import DiscriminativeILS
 from studies.planted_clauses import SHAPES, planted, recovered
 
 SCHEMA = Schema.of("p(t)", "q(t,u)", "r(t,t)")
@@ -181,3 +186,53 @@ def test_the_likelihood_is_that_of_the_target_alone():
 def test_an_unknown_target_is_refused():
     with pytest.raises(InputError, match="nobody"):
         DMSP(target="nobody").fit(random_world(0))
+
+
+def department(rng, people=40, papers=30):
+    """Few pairs of many are advised: a junior by a senior with whom there is a paper."""
+    schema = Schema.of("advised(person,person)", "senior(person)", "wrote(paper,person)")
+    names = [f"P{i}" for i in range(people)]
+    seniors = names[: people // 4]
+    wrote = []
+    for number in range(papers):
+        junior = names[people // 4 + rng.integers(people - people // 4)]
+        authors = {junior, seniors[rng.integers(len(seniors))]}
+        wrote += [(f"A{number}", name) for name in sorted(authors)]
+    pairs = {
+        (one, other)
+        for paper, one in wrote
+        for again, other in wrote
+        if paper == again and one not in seniors and other in seniors
+    }
+    facts = {"advised": sorted(pairs), "senior": [(s,) for s in seniors], "wrote": wrote}
+    return Database.from_facts(schema, facts, domains={"person": names})
+
+
+@pytest.mark.parametrize(
+    "kind", [DMSP, partial(DiscriminativeILS, max_literals=4, max_variables=3, seed=1)]
+)
+def test_rules_for_a_rare_predicate_are_found(kind):
+    """One atom in fifty is true: a price made for all predicates would never be paid."""
+    rng = np.random.default_rng(0)
+    databases, test = [department(rng) for _ in range(2)], department(rng)
+    model = kind(target="advised").fit(databases).model
+    found = predict_examples(model, [test], positives_and_negatives([test], "advised"), Marginals())
+    assert found.scores(["auc_pr"])["auc_pr"] > 0.7
+    for rule in model.rules:
+        assert sum(atom.predicate.name == "advised" for atom in atoms_of(rule.formula)) == 1
+
+
+def test_a_target_may_stand_in_its_own_rules_where_told():
+    rng = np.random.default_rng(3)
+    schema = Schema.of("likes(person,person)", "old(person)")
+    names = [f"P{i}" for i in range(16)]
+    half = {(a, b) for a in names for b in names if a < b and rng.random() < 0.2}
+    back = {(b, a) for a, b in sorted(half) if rng.random() < 0.8}
+    facts = {"likes": sorted(half | back), "old": [(n,) for n in names[:8]]}
+    database = Database.from_facts(schema, facts, domains={"person": names})
+    plain, recursive = (
+        DMSP(target="likes", recursive=told).fit(database).model.rules for told in (False, True)
+    )
+    counts = [len(list(atoms_of(rule.formula))) for rule in plain if "old" not in str(rule.formula)]
+    assert max(counts) == 1
+    assert any(str(rule.formula).count("likes") == 2 for rule in recursive)

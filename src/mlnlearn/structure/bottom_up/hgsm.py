@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.canonical import LiteralKey, canonical_key
@@ -52,6 +52,8 @@ class HGSM(BottomUpLearner):
     >>> print(HGSM(max_literals=3).fit(db).model.rules[3].formula)
     famous(x1) v !good(x2) v !wrote(x1,x2)
     """
+
+    one_a_template: ClassVar[bool] = True
 
     max_literals: Annotated[int, AtLeast(2)] = 5
     max_same: Annotated[int, AtLeast(1)] = 3
@@ -88,6 +90,10 @@ class DMSP(HGSM):
     ----------
     target
         The predicate to learn rules for; the others are taken as known.
+    recursive
+        Whether a clause may hold the target more than once. Clauses are chosen by how probable each
+        atom is given all others; only where they hold the target once is that how probable all are
+        together, when none of them is known.
 
     Examples
     --------
@@ -102,6 +108,7 @@ class DMSP(HGSM):
     """
 
     target: str
+    recursive: bool = False
 
     @property
     def scored_predicates(self) -> tuple[str, ...]:
@@ -115,6 +122,10 @@ class DMSP(HGSM):
     def columns(self, table: TruthTable) -> range:
         """Return the target's column."""
         return range(1)
+
+    def may_leave(self, head: int, chain: Chain) -> bool:
+        """Tell whether a chain may be a column: one of the target itself would hide the others."""
+        return self.recursive or all(literal[0] != head for literal in chain)
 
 
 def linked(head: LiteralKey, chains: Sequence[Chain]) -> list[Chain]:

@@ -16,7 +16,7 @@ from mlnlearn.logic.canonical import LiteralKey
 from mlnlearn.run import Course
 from mlnlearn.settings import AtLeast, Between
 from mlnlearn.structure.bottom_up.grow_shrink import strongest
-from mlnlearn.structure.bottom_up.truth_table import TruthTable, chains_of, truth_table
+from mlnlearn.structure.bottom_up.truth_table import Chain, TruthTable, chains_of, truth_table
 from mlnlearn.structure.templates.learner import Template, TemplateLearner
 
 
@@ -55,6 +55,10 @@ class BottomUpLearner(TemplateLearner):
         """Yield the numbers of the predicates whose truth tables are made."""
         yield from range(len(predicates))
 
+    def may_leave(self, head: int, chain: Chain) -> bool:
+        """Tell whether a chain may be a column of the truth table of a predicate."""
+        return True
+
     def templates(self, data: Data, course: Course) -> Iterator[Template]:
         """Yield what truth tables say goes together, predicates in turn."""
         stack = Stack(data.databases)
@@ -65,7 +69,8 @@ class BottomUpLearner(TemplateLearner):
             course.check()
             course.tell(f"what {predicates[number].name} depends on", number, len(predicates))
             chains = chains_of(predicates, number, self.max_links, self.max_new)
-            table = truth_table(stack, predicates[number], list(chains), rng)
+            useful = [chain for chain in chains if self.may_leave(number, chain)]
+            table = truth_table(stack, predicates[number], useful, rng)
             head = (number, *range(predicates[number].arity))
             sets = self.sets(strongest(table, self.max_nodes), head)
             found.append([template for template in sets if self.fits(template)])

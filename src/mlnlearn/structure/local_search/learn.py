@@ -55,8 +55,6 @@ class ILS(SearchSettings[ILSNotes]):
 
     Parameters
     ----------
-    min_gain
-        What a literal of a clause must gain, in units of weighted pseudo-log-likelihood.
     max_literals
         Most literals of a clause.
     max_variables
@@ -98,6 +96,11 @@ class ILS(SearchSettings[ILSNotes]):
     max_rounds: Annotated[int, AtLeast(0)] = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
+    @property
+    def most_targets(self) -> int | None:
+        """Most literals of scored predicates in a clause; None for any number."""
+        return None
+
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, ILSNotes]]:
         """Yield the network with the unit clauses alone, and after every walk."""
         with self.started(data, course) as search:
@@ -112,14 +115,24 @@ class DiscriminativeILS(ILS):
     ----------
     target
         The predicate to learn rules for; the others are taken as known.
+    recursive
+        Whether a clause may hold the target more than once. Clauses are chosen by how probable each
+        atom is given all others; only where they hold the target once is that how probable all are
+        together, when none of them is known.
     """
 
     target: str
+    recursive: bool = False
 
     @property
     def scored_predicates(self) -> tuple[str, ...]:
         """The target alone."""
         return (self.target,)
+
+    @property
+    def most_targets(self) -> int | None:
+        """Most literals of scored predicates in a clause."""
+        return None if self.recursive else 1
 
 
 class _WalkFile(Struct, array_like=True, forbid_unknown_fields=True):
@@ -196,7 +209,7 @@ class _LocalSearchRun:
         except MemoryLimitError:
             return None
         gain = longer.likelihood - self.model.likelihood
-        worth = exceeds(gain, self.settings.min_gain * len(key))
+        worth = exceeds(gain, self.search.price * len(key))
         return longer if worth and self.search.accept.generalises(self.model, longer) else None
 
     def climbed(
@@ -226,13 +239,15 @@ class _LocalSearchRun:
         return [other for other in self.language.neighbours(key) if self.is_about_target(other)]
 
     def is_about_target(self, key: ClauseKey) -> bool:
-        """Tell whether a clause holds a predicate whose likelihood counts."""
-        return any(literal[0] // 2 in self.targets for literal in key)
+        """Tell whether a clause holds a predicate whose likelihood counts, and not too often."""
+        held = sum(literal[0] // 2 in self.targets for literal in key)
+        most = self.settings.most_targets
+        return 1 <= held <= (len(key) if most is None else most)
 
     def score(self, key: ClauseKey, known: dict[ClauseKey, float]) -> float:
         """Estimate what a clause gains, less its cost; what is known is not estimated again."""
         if key not in known:
             check_time()
             promise = self.model.promise(self.language.clause(key))
-            known[key] = promise - self.settings.min_gain * len(key)
+            known[key] = promise - self.search.price * len(key)
         return known[key]

@@ -39,7 +39,8 @@ class SearchSettings(Learner[MLN, OwnNotes]):
     Parameters
     ----------
     min_gain
-        What a literal must gain, in units of weighted pseudo-log-likelihood.
+        What a literal must gain, in units of weighted pseudo-log-likelihood; of learners for one
+        target, as a share of the log-loss that its unit clause leaves.
     held_out
         With several databases, keep only clauses that also raise the likelihood of databases left
         out of the fit.
@@ -83,10 +84,14 @@ class SearchSettings(Learner[MLN, OwnNotes]):
             databases, self.initial, self.scored_predicates, reflexive=self.has_reflexive_units
         )
         joint = is_joint(self.joint, databases)
-        accept = Acceptance(self.added_gain, self.held_out, joint)
         journal = journal_of(run.checkpoint, self, databases)
         with workers(databases, background, self.sigma, run.workers) as found:
-            yield SearchRun(background, accept, found, journal, course)
+            # The atoms of a rare predicate have little to gain on the average: by itself, it would
+            # never pay a price that is made for the sum over all predicates.
+            alone = self.scored_predicates is not None
+            unit = -found.scorer.start().likelihood if alone else 1.0
+            accept = Acceptance(self.added_gain * unit, self.held_out, joint)
+            yield SearchRun(background, accept, found, journal, course, self.min_gain * unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +126,8 @@ class SearchRun:
         Where results are written down, and read again.
     course
         Its time, and who is told of progress.
+    price
+        What a literal must gain, in units of weighted pseudo-log-likelihood.
     scored
         How many clauses were scored so far.
     """
@@ -130,6 +137,7 @@ class SearchRun:
     workers: Workers
     journal: Journal
     course: Course
+    price: float
     scored: int = 0
 
     def alone(self, clauses: Sequence[Clause]) -> list[Alone | None]:

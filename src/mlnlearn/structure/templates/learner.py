@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from mlnlearn.data.load.data import Data
 from mlnlearn.logic.canonical import ClauseKey, canonical_key
@@ -55,8 +55,6 @@ class TemplateLearner(SearchSettings[TemplateNotes]):
 
     Parameters
     ----------
-    min_gain
-        What a literal must gain, in units of weighted pseudo-log-likelihood.
     max_literals
         Most literals of a clause.
     max_variables
@@ -68,6 +66,9 @@ class TemplateLearner(SearchSettings[TemplateNotes]):
     max_clauses
         Score at most so many clauses, as many of each length as the others leave.
     """
+
+    one_a_template: ClassVar[bool] = False
+    """Whether the best clause of each set of literals is tried, even if a part of it is better."""
 
     min_gain: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False
@@ -124,17 +125,25 @@ class _TemplateRun:
         return Fitted(mln, notes)
 
     def chosen(self) -> list[ClauseKey]:
-        """Return the clauses that are better than all their parts, the best first."""
+        """Return the clauses to be tried, the best first.
+
+        Those that are better than all their parts; or, if so told, the best of each template.
+        """
         scores: dict[ClauseKey, float] = {}
         for literals in range(2, self.settings.max_literals + 1):
-            keys = [
-                key
+            variants = [
+                signed(template, self.settings.flips)
                 for template in self.templates
                 if len(template) == literals
-                for key in signed(template, self.settings.flips)
             ]
-            scored = self.scores(list(dict.fromkeys(keys))[: self.room(literals)], literals)
-            scores |= {key: score for key, score in scored.items() if is_better(key, score, scores)}
+            keys = dict.fromkeys(key for keys in variants for key in keys)
+            scored = self.scores(list(keys)[: self.room(literals)], literals)
+            if self.settings.one_a_template:
+                known = [[key for key in keys if key in scored] for keys in variants]
+                best = [ranked(keys, scored.__getitem__, lambda k: k)[0] for keys in known if keys]
+                scores |= {key: scored[key] for key in best}
+            else:
+                scores |= {k: score for k, score in scored.items() if is_better(k, score, scores)}
         return ranked(scores, scores.__getitem__, lambda key: key)
 
     def room(self, literals: int) -> int:
@@ -151,14 +160,14 @@ class _TemplateRun:
             alone = self.search.alone([self.language.clause(key) for key in batch])
             for key, result in zip(batch, alone, strict=True):
                 if result is not None and self.is_worth_it(result, literals):
-                    found[key] = result.gain - self.settings.min_gain * literals
+                    found[key] = result.gain - self.search.price * literals
             stage = f"scoring clauses of {literals} literals"
             self.search.course.tell(stage, start + len(batch), len(keys))
         return found
 
     def is_worth_it(self, alone: Alone, literals: int) -> bool:
         """Tell whether a clause gains more than it costs, by a weight that is not small."""
-        gain, cost = alone.gain, self.settings.min_gain * literals
+        gain, cost = alone.gain, self.search.price * literals
         if self.settings.held_out and alone.held_out is not None:
             gain = min(gain, alone.held_out)
         return exceeds(gain, cost) and abs(alone.weight) >= self.settings.min_weight
