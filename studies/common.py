@@ -15,13 +15,16 @@ import math
 import platform
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import mlnlearn
 from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.results import Results, mean_and_sd
 from mlnlearn.files import write_files
@@ -47,12 +50,15 @@ class Options:
         Folder to write to.
     cache
         Folder that keeps the results of finished tasks, if any.
+    trust
+        Whether results that other versions of the code left there are taken, too.
     """
 
     seeds: int
     jobs: int = 1
     out: Path = RESULTS
     cache: Path | None = None
+    trust: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,11 +137,16 @@ def read_options(study: Study, arguments: Sequence[str] | None = None) -> Option
     parser.add_argument(
         "--cache",
         type=Path,
-        help="folder that keeps finished tasks, for a run that may be interrupted; "
-        "empty it when the learners have changed",
+        help="folder that keeps finished tasks, for a run that may be interrupted; those of other "
+        "versions of the code are done again",
+    )
+    parser.add_argument(
+        "--trust-cache",
+        action="store_true",
+        help="take finished tasks of other versions of the code, too; the page says how many",
     )
     found = parser.parse_args(arguments)
-    return Options(found.seeds, found.jobs, found.out, found.cache)
+    return Options(found.seeds, found.jobs, found.out, found.cache, found.trust_cache)
 
 
 def page(study: Study, options: Options, sections: Sequence[str], took: tuple[float, float]) -> str:
@@ -144,11 +155,11 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
         ["setting", "value"], [[name, f"`{value}`"] for name, value in study.settings.items()]
     )
     wall, cpu = took
-    cached = "" if options.cache is None else "; tasks done before came from a cache"
     facts = [
         f"- Seeds: {', '.join(map(str, range(options.seeds)))}",
         f"- Processes: {options.jobs}",
-        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process{cached}",
+        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process"
+        f"{_tally(options)}",
         f"- Machine: {machine()}",
         f"- Again: `python -m studies.{study.name} --seeds {options.seeds} --jobs {options.jobs}`",
     ]
@@ -156,6 +167,15 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
     if study.settings:
         parts.append(settings)
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _tally(options: Options) -> str:
+    """Say how many tasks of this run were done by it, and before it, by which code."""
+    if options.cache is None:
+        return ""
+    counts = Counter(_HOW)
+    texts = [f"{counts[how]} tasks {how}" for how in (_NEW, _SAME, _OTHER) if counts[how]]
+    return f"; {', '.join(texts)}" if texts else ""
 
 
 def machine() -> str:
@@ -193,6 +213,46 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
             raise ValueError(f"a row of {len(cells)} cells under {len(header)} headers: {cells}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def bold_best(
+    rows: Sequence[Sequence[object]], columns: Iterable[int], group: Callable[[str], str] = str
+) -> list[list[object]]:
+    """Print the largest figure of each column in bold, whoever's it is, for each group of rows.
+
+    Parameters
+    ----------
+    rows
+        Their first cells are what they are about.
+    columns
+        Numbers of columns with figures, of which the larger are the better.
+    group
+        Gives the group of a row from its first cell; by default each is on its own.
+
+    Examples
+    --------
+    >>> bold_best([["ours", "0.50 ± 0.1"], ["published", "0.61"]], [1], lambda label: "")
+    [['ours', '0.50 ± 0.1'], ['published', '**0.61**']]
+    """
+    found = [list(row) for row in rows]
+    for column in columns:
+        best: dict[str, float] = {}
+        values = [_figure(row[column]) for row in rows]
+        for row, value in zip(rows, values, strict=True):
+            key = group(str(row[0]))
+            best[key] = max(best.get(key, -math.inf), value)
+        for row, value in zip(found, values, strict=True):
+            if value > -math.inf and value == best[group(str(row[0]))]:
+                row[column] = f"**{row[column]}**"
+    return found
+
+
+def _figure(cell: object) -> float:
+    """Return the number that a cell begins with; the least where there is none."""
+    try:
+        return float(str(cell).split()[0])
+    except (ValueError, IndexError):
+        return -math.inf
 
 
 def comparison_table(
@@ -235,8 +295,9 @@ def run_tasks(
 ) -> list[dict[str, Any]]:
     """Apply a function to tasks in the processes there are, showing progress.
 
-    Where the options name a cache, a task done before is not done again: each result is written
-    there as soon as it is there, under a name made from the function and the task.
+    Where the options name a cache, a task done before by the same code is not done again: each
+    result is written there as soon as it is there, under a name made from the function and the
+    task, with a digest of the sources of library and studies.
 
     Parameters
     ----------
@@ -256,8 +317,34 @@ def run_tasks(
     >>> run_tasks(square, [Options(2), Options(3)], Options(1), "squares")
     [{'square': 4}, {'square': 9}]
     """
-    kept = function if options.cache is None else _Kept(function, options.cache)
-    return run_all(kept, tasks, jobs=options.jobs, progress=show_progress(label))
+    if options.cache is None:
+        return run_all(function, tasks, jobs=options.jobs, progress=show_progress(label))
+    kept = _Kept(function, options.cache, code_digest(), options.trust)
+    found = run_all(kept, tasks, jobs=options.jobs, progress=show_progress(label))
+    _HOW.extend(how for how, _ in found)
+    return [result for _, result in found]
+
+
+# how each task of this process came about
+_HOW: list[str] = []
+_NEW, _SAME, _OTHER = "done now", "done before", "done before by another version of the code"
+
+
+@cache
+def code_digest() -> str:
+    """Return what tells this version of library and studies from others: all of their sources.
+
+    Examples
+    --------
+    >>> len(code_digest())
+    16
+    """
+    found = hashlib.sha256()
+    for folder in (Path(mlnlearn.__file__).parent, Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            found.update(str(path.relative_to(folder)).encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -266,15 +353,21 @@ class _Kept(Generic[Task]):
 
     function: Callable[[Task], dict[str, Any]]
     folder: Path
+    code: str
+    trust: bool
 
-    def __call__(self, task: Task) -> dict[str, Any]:
+    def __call__(self, task: Task) -> tuple[str, dict[str, Any]]:
+        """Return how a task came about, and its result."""
         path = self.folder / f"{self._name(task)}.json"
         if path.is_file():
-            return dict(json.loads(path.read_text(encoding="utf-8"))["result"])
+            known = json.loads(path.read_text(encoding="utf-8"))
+            same = known.get("code") == self.code
+            if same or self.trust:
+                return _SAME if same else _OTHER, dict(known["result"])
         result = self.function(task)
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_files({path: json.dumps({"task": repr(task), "result": result})})
-        return result
+        write_files({path: json.dumps({"task": repr(task), "code": self.code, "result": result})})
+        return _NEW, result
 
     def _name(self, task: Task) -> str:
         settings = asdict(task)  # type: ignore[call-overload]

@@ -1,6 +1,6 @@
 """The machinery of the studies: options in, a page out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from studies.common import (
     comparison_table,
     machine,
     markdown_table,
+    page,
     run,
     run_tasks,
     show_progress,
@@ -112,6 +113,19 @@ def test_an_interrupted_study_goes_on_from_its_cache(tmp_path, jobs):
     again = run_tasks(square, [*first, Square(5, str(log))], options, "squares")
     assert again == [{"square": 4}, {"square": 9}, {"square": 25}]
     assert sorted(log.read_text().split()) == ["2", "3", "5"]
+
+
+def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    tasks, options = [Square(2, str(log))], Options(seeds=1, cache=tmp_path / "cache")
+    run_tasks(square, tasks, options, "squares")
+    monkeypatch.setattr("studies.common.code_digest", lambda: "changed")
+    run_tasks(square, tasks, replace(options, trust=True), "squares")
+    assert log.read_text().split() == ["2"]
+    assert "1 tasks done before by another version of the code" in page(STUDY, options, [], (0, 0))
+    run_tasks(square, tasks, options, "squares")
+    run_tasks(square, tasks, options, "squares")
+    assert log.read_text().split() == ["2", "2"]
 
 
 def test_without_a_cache_everything_is_done_again(tmp_path):
