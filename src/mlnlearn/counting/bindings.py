@@ -97,6 +97,12 @@ class Bindings:
     def __len__(self) -> int:
         return len(self.example)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the arrays."""
+        many = 0 if self.times is None else self.times.nbytes
+        return self.columns.nbytes + self.example.nbytes + many
+
     def where(self, rows: Mask | Ints) -> Bindings:
         """Return some of the rows."""
         columns = np.ascontiguousarray(self.columns[:, rows])

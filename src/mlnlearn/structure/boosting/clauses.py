@@ -18,8 +18,8 @@ from mlnlearn.structure.boosting.scoring import (
     Mask,
     Regression,
     clause_gains,
-    clause_sums_of,
     gain,
+    node_sums,
 )
 
 _SMALLEST_GAIN = 1e-9
@@ -72,8 +72,8 @@ class _Candidate:
     body: Body
     gain: float
     weight: float
-    examples: Codes | Ints
-    counts: Ints
+    # the examples with groundings and how many these are; None where that was summed, not kept
+    holders: tuple[Codes | Ints, Ints] | None
 
 
 def find_clause(
@@ -116,7 +116,8 @@ def find_clause(
     )
     moment, square, total = regression.moments
     everyone = np.arange(size)
-    best = _Candidate((), gain(moment, square), regression.value, everyone, np.ones(size, np.int64))
+    once = everyone, np.ones(size, np.int64)
+    best = _Candidate((), gain(moment, square), regression.value, once)
     waiting, seen = [best], {canonical((), 0)}
     while waiting:
         parent = waiting.pop(0)
@@ -132,9 +133,10 @@ def find_clause(
                 best = child
         waiting.sort(key=lambda candidate: -candidate.gain)
         del waiting[settings.beam :]
-    counts = np.ones(len(best.counts)) if settings.existential else best.counts.astype(np.float64)
+    examples, counts = best.holders or features.holders(best.body)
+    many = np.ones(len(counts)) if settings.existential else counts.astype(np.float64)
     body = arranged(best.body, len(features.types))
-    return Found(HornClause(body, best.weight), best.examples, counts)
+    return Found(HornClause(body, best.weight), examples, many)
 
 
 def _children(
@@ -142,8 +144,8 @@ def _children(
 ) -> Iterator[_Candidate]:
     """Yield the best extensions that are no worse than their parent, as many as the beam holds."""
     found = []
-    for block in features.blocks(parent.body, len(parent.body) + 2 <= settings.length):
-        sums = clause_sums_of(block, regression)
+    pairs = len(parent.body) + 2 <= settings.length
+    for block, sums in node_sums(features, parent.body, regression, pairs=pairs, rest=False):
         gains = clause_gains(sums)
         good = np.flatnonzero((sums.examples >= settings.min_examples) & (gains >= parent.gain))
         order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]
@@ -152,8 +154,8 @@ def _children(
             found.append((float(gains[number]), weight, block, number))
     found.sort(key=lambda item: -item[0])
     for value, weight, block, number in found[: settings.beam]:
-        examples, counts = block.counts(number)
-        yield _Candidate(parent.body + block.test(number), value, weight, examples, counts)
+        holders = block.counts(number) if block.whole else None
+        yield _Candidate(parent.body + block.test(number), value, weight, holders)
 
 
 def canonical(body: Body, heads: int) -> tuple[object, ...]:

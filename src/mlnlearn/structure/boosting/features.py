@@ -2,76 +2,47 @@
 
 A node of a tree is a conjunction (the tests that held on the way) and a set of examples. The counts
 depend on the conjunction only, so they are computed once for all examples and kept, as long as
-memory allows; later nodes and later trees with the same conjunction only sum over them.
+memory allows; later nodes and later trees with the same conjunction only sum over them. What memory
+does not allow is never held: counts come in pieces, for some of the node's examples at a time, and
+go into sums at once. Both give the same sums, bit for bit: a candidate's terms are added in the
+order of the examples.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Bindings, Flip
-from mlnlearn.counting.kernels import PROGRAM, count_candidates
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Body
-from mlnlearn.errors import CountOverflowError
-from mlnlearn.run import check_time
-from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
+from mlnlearn.counting.pattern import Body, Pattern
+from mlnlearn.errors import DataWarning
+from mlnlearn.resources import in_use
+from mlnlearn.structure.boosting.candidates import CandidateCounter, FeatureBlock
+from mlnlearn.structure.boosting.language import BodyLanguage, Template
 
 _WORK = 1 << 27  # rows times templates in one block
+_CHUNK = 1 << 16  # examples taken at a time, where counts are not kept
+_PIECE = 1 << 21  # rows of a binding table at a time, unless a single example has more
+_ROWS_PER_EXAMPLE = 10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FeatureBlock:
-    """Some candidates of a conjunction and their counts.
+@dataclass(frozen=True, slots=True)
+class _KeptBlocks:
+    """All candidates of a conjunction with their counts, as the cache holds them."""
 
-    Attributes
-    ----------
-    prefix
-        Literals that stand before each candidate: none, or the first of a pair.
-    templates
-        The candidates, families of constants as one.
-    first
-        Number of the first candidate of each template.
-    names
-        Per template, the constants it stands for, if any.
-    size
-        Number of candidates.
-    candidate, example, count
-        Parallel arrays without zero counts.
-    """
-
-    prefix: Body
-    templates: tuple[Template, ...]
-    first: tuple[int, ...]
-    names: tuple[tuple[str, ...], ...]
-    size: int
-    candidate: Codes
-    example: Codes
-    count: Codes
+    blocks: tuple[FeatureBlock, ...]
 
     @property
     def nbytes(self) -> int:
-        """Memory that the counts take."""
-        return 12 * len(self.candidate)
-
-    def test(self, number: int) -> Body:
-        """Return a candidate as a conjunction of literals."""
-        place = bisect_right(self.first, number) - 1
-        template = self.templates[place]
-        if template.slot is None:
-            return (*self.prefix, template.pattern)
-        return (*self.prefix, template.with_constant(self.names[place][number - self.first[place]]))
-
-    def counts(self, number: int) -> tuple[Codes, Ints]:
-        """Return the examples for which a candidate has groundings, and how many."""
-        chosen = np.flatnonzero(self.candidate == number)
-        return self.example[chosen], self.count[chosen].astype(np.int64)
+        return sum(block.nbytes for block in self.blocks)
 
 
 class Features:
@@ -87,10 +58,6 @@ class Features:
         Types of the target's arguments.
     language
         Which literals may be tried.
-    most_rows
-        No binding table grows beyond this; a branch whose table would stays a leaf.
-    memory
-        Bytes that may be kept.
     flip
         Where the target may stand in its own bodies: every example, taken as false.
 
@@ -115,184 +82,197 @@ class Features:
         examples: Codes,
         types: tuple[str, ...],
         language: BodyLanguage,
-        most_rows: int = 1 << 21,
-        memory: int = 1 << 29,
         flip: Flip | None = None,
     ) -> None:
         self.world = world
         self.root = Bindings.of(world, np.ascontiguousarray(examples), flip)
         self.types = types
-        self.language = language
-        self.most_rows = most_rows
-        self.memory = memory
-        self._tables: OrderedDict[Body, Bindings] = OrderedDict()
-        self._blocks: OrderedDict[tuple[Body, bool], list[FeatureBlock]] = OrderedDict()
-        self._used = 0
+        self.counter = CandidateCounter(
+            world, types, language, None if flip is None else flip.predicate
+        )
+        self.most_rows = max(_PIECE, _ROWS_PER_EXAMPLE * self.root.size)
+        cache = in_use().cache
+        self._kept: Any = cache.shelf(self)
+        self._most_kept = cache.limit // 2
+        self._passing: set[tuple[Body, bool]] = set()
+        self._rows: dict[Body, int] = {}
+        self._left_out: set[Pattern] = set()
 
     def __len__(self) -> int:
         return self.root.size
 
     def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
         """Yield all candidates to extend a conjunction, or the single literals only."""
-        yield from self._kept(body, False)
-        if pairs and self.language.lookahead:
-            yield from self._kept(body, True)
+        everyone = np.ones(len(self), np.bool_)
+        yield from self.pieces(body, pairs, everyone)
 
-    def _kept(self, body: Body, pairs: bool) -> Iterator[FeatureBlock]:
-        """Yield blocks from memory, or compute them and keep them if they are not too large."""
-        key = body, pairs
-        if key in self._blocks:
-            self._blocks.move_to_end(key)
-            yield from self._blocks[key]
-            return
-        kept: list[FeatureBlock] | None = []
-        size = 0
-        for block in self._pairs(body) if pairs else self._single(body):
-            size += block.nbytes
-            if size > self.memory // 2:
-                kept = None
+    def pieces(self, body: Body, pairs: bool, inside: NDArray[np.bool_]) -> Iterator[FeatureBlock]:
+        """Yield the candidates of a conjunction, at least for the examples inside of a node.
+
+        Blocks of the same prefix and templates belong together: each has later examples than the
+        one before. What is kept comes whole, the rest in pieces.
+        """
+        for with_links in (False, True) if pairs and self.counter.language.lookahead else (False,):
+            kept = self._whole(body, with_links)
             if kept is not None:
-                kept.append(block)
-            yield block
-        if kept is not None:
-            self._blocks[key] = kept
-            self._used += size
-            self._trim()
+                yield from kept
+            else:
+                yield from self._passed(body, with_links, np.flatnonzero(inside))
+
+    def holders(self, body: Body) -> tuple[Codes | Ints, Ints]:
+        """Return the examples for which a conjunction has groundings, and how many."""
+        *first, last = body
+        holders, many = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for part, table in self._tables(tuple(first), np.arange(len(self))):
+            counts = table.count(last)
+            found = np.flatnonzero(counts)
+            holders.append(part[found])
+            many.append(counts[found])
+        return np.concatenate(holders), np.concatenate(many)
+
+    def is_too_large(self, body: Body) -> bool:
+        """Tell whether the binding table of a conjunction would pass the limit of rows."""
+        for length in range(1, len(body) + 1):
+            if self._number_of_rows(body[:length]) > self.most_rows:
+                self._leave_out(body[length - 1])
+                return True
+        return False
+
+    def _leave_out(self, pattern: Pattern) -> None:
+        """Say, once a literal, that what begins with it is not looked at everywhere."""
+        if pattern not in self._left_out:
+            self._left_out.add(pattern)
+            terms = ",".join(f"v{t}" if isinstance(t, int) else t for t in pattern.terms)
+            warnings.warn(
+                f"{pattern.predicate.name}({terms}) joins more than {self.most_rows:,} rows to "
+                f"{len(self):,} examples at a node: rules that go on from there are not tried; "
+                "give modes, or fewer bodies, to say which matter",
+                DataWarning,
+                stacklevel=2,
+            )
+
+    def _number_of_rows(self, body: Body) -> int:
+        if not body:
+            return len(self)
+        if body not in self._rows:
+            *shorter, last = body
+            everyone = np.arange(len(self))
+            self._rows[body] = sum(
+                int(table.count(last).sum()) for _, table in self._tables(tuple(shorter), everyone)
+            )
+        return self._rows[body]
+
+    def _links(self, body: Body) -> list[tuple[Body, list[Template]]]:
+        """Return the prefixes of pairs with their second literals, but those of too many rows."""
+        found: list[tuple[Body, list[Template]]] = []
+        for first, second in self.counter.links(body):
+            if self._number_of_rows((*body, first.pattern)) > self.most_rows:
+                self._leave_out(first.pattern)
+            else:
+                found.append(((first.pattern,), second))
+        return found
+
+    def _whole(self, body: Body, pairs: bool) -> tuple[FeatureBlock, ...] | None:
+        """Return the candidates with all their counts, None where that takes too much memory."""
+        key = body, pairs
+        found: _KeptBlocks | None = self._kept.get(key)
+        if found is not None:
+            return found.blocks
+        if key in self._passing:
+            return None
+        blocks, size = [], 0
+        for block in self._computed(body, pairs):
+            size += self._most_kept + 1 if block is None else block.nbytes
+            if block is None or size > self._most_kept:
+                self._passing.add(key)
+                return None
+            blocks.append(block)
+        self._kept.put(key, _KeptBlocks(tuple(blocks)))
+        return tuple(blocks)
+
+    def _computed(self, body: Body, pairs: bool) -> Iterator[FeatureBlock | None]:
+        """Yield candidates with their counts for all examples; None where a table is too large."""
+        if self._number_of_rows(body) > _PIECE:
+            yield None
+            return
+        table = self.table(body)
+        if not pairs:
+            yield from self.counter.single(body, table, _templates(table))
+            return
+        for prefix, second in self._links(body):
+            rows = self._number_of_rows((*body, *prefix))
+            if rows > _PIECE:
+                yield None
+            elif rows:
+                deeper = table.join(prefix[0])
+                yield from self.counter.count(deeper, prefix, second, _templates(deeper))
+
+    def _passed(self, body: Body, pairs: bool, chosen: Ints) -> Iterator[FeatureBlock]:
+        """Yield the candidates for some examples at a time; nothing is kept."""
+        most = max(_WORK // _PIECE, 1)
+        links = self._links(body) if pairs else []
+        for part, table in self._tables(body, chosen):
+            if not pairs:
+                yield from _of(part, self.counter.single(body, table, most))
+            for prefix, second in links:
+                for piece in _cut(table, prefix[0]):
+                    deeper = piece.join(prefix[0])
+                    yield from _of(part, self.counter.count(deeper, prefix, second, most))
 
     def table(self, body: Body) -> Bindings:
         """Return the binding table of a conjunction for all examples."""
         if not body:
             return self.root
-        if body in self._tables:
-            self._tables.move_to_end(body)
-            return self._tables[body]
-        table = self.table(body[:-1]).join(body[-1])
-        self._tables[body] = table
-        self._used += table.columns.nbytes + table.example.nbytes
-        self._trim()
-        return table
+        found: Bindings | None = self._kept.get(body)
+        if found is None:
+            found = self.table(body[:-1]).join(body[-1])
+            self._kept.put(body, found)
+        return found
 
-    def is_too_large(self, body: Body) -> bool:
-        """Tell whether the binding table of a conjunction would pass the limit of rows."""
-        if not body or body in self._tables or (body, False) in self._blocks:
-            return False
-        shorter = body[:-1]
-        if self.is_too_large(shorter):
-            return True
-        return int(self.table(shorter).count(body[-1]).sum()) > self.most_rows
+    def _tables(self, body: Body, chosen: Ints) -> Iterator[tuple[Ints, Bindings]]:
+        """Yield binding tables of some examples at a time, in order, and which these are."""
+        if len(chosen) == len(self) and self._number_of_kept_rows(body) <= _PIECE:
+            yield chosen, self.table(body)
+            return
+        for start in range(0, max(len(chosen), 1), _CHUNK):
+            part = chosen[start : start + _CHUNK]
+            flip = None if self.root.flip is None else self.root.flip.part(part)
+            examples = np.ascontiguousarray(self.root.columns[:, part])
+            for table in _joined(Bindings.of(self.world, examples, flip), body):
+                yield part, table
 
-    def _trim(self) -> None:
-        """Forget what was used least recently until the rest fits."""
-        while self._used > self.memory and len(self._tables) > 1:
-            _, table = self._tables.popitem(last=False)
-            self._used -= table.columns.nbytes + table.example.nbytes
-        while self._used > self.memory and len(self._blocks) > 1:
-            _, blocks = self._blocks.popitem(last=False)
-            self._used -= sum(block.nbytes for block in blocks)
-
-    def _types(self, body: Body) -> tuple[str, ...]:
-        types = self.types
-        for pattern in body:
-            types += new_types(pattern, len(types))
-        return types
-
-    def _single(self, body: Body) -> Iterator[FeatureBlock]:
-        types = self._types(body)
-        templates = self.language.single(types)
-        usable = [t for t in templates if not repeats(body, t, len(types))]
-        yield from self._count(self.table(body), (), usable)
-
-    def _pairs(self, body: Body) -> Iterator[FeatureBlock]:
-        types = self._types(body)
-        table = self.table(body)
-        for first, second in self.language.pairs(types):
-            if repeats(body, first, len(types)):
-                continue
-            if int(table.count(first.pattern).sum()) > self.most_rows:
-                continue
-            deeper = table.join(first.pattern)
-            bound = len(types) + first.new
-            usable = [t for t in second if not repeats(body, t, bound)]
-            if len(deeper):
-                yield from self._count(deeper, (first.pattern,), usable)
-
-    def _count(
-        self, table: Bindings, prefix: Body, templates: Sequence[Template]
-    ) -> Iterator[FeatureBlock]:
-        """Count templates in one pass, or several where that would take too much memory."""
-        most = max(_WORK // max(len(table), 1), 1)
-        own = [] if table.flip is None else [t for t in templates if self._is_own(t)]
-        others = [t for t in templates if not self._is_own(t)] if own else templates
-        for start in range(0, len(others), most):
-            check_time()
-            yield self._block(table, prefix, others[start : start + most])
-        if own:
-            yield self._own_block(table, prefix, own)
-
-    def _is_own(self, template: Template) -> bool:
-        flip = self.root.flip
-        return flip is not None and template.pattern.predicate == flip.predicate
-
-    def _own_block(
-        self, table: Bindings, prefix: Body, templates: Sequence[Template]
-    ) -> FeatureBlock:
-        """Count literals of the target itself one by one, no example counting as true."""
-        first, names, found = [], [], []
-        size = 0
-        for template in templates:
-            constants = self._constants(template)
-            first.append(size)
-            names.append(constants)
-            for name in constants or ("",):
-                counts = table.count(template.with_constant(name))
-                holders = np.flatnonzero(counts)
-                found.append((np.full(len(holders), size), holders, counts[holders]))
-                size += 1
-        candidate, example, count = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if count.max(initial=0) > np.iinfo(np.int32).max:
-            raise _too_many()
-        arrays = (part.astype(np.int32) for part in (candidate, example, count))
-        return FeatureBlock(prefix, tuple(templates), tuple(first), tuple(names), size, *arrays)
-
-    def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
-        programs, used, first, names = [], [], [], []
-        size = 0
-        for template in templates:
-            found = self.world.lookups.find(template.pattern, table.variables, template.slot)
-            if found is None or not len(found[0].lengths):
-                continue
-            program = found[1].copy()
-            program["candidate"] = size
-            programs.append(program)
-            used.append(template)
-            first.append(size)
-            names.append(self._constants(template))
-            size += max(int(program["constants"][0]), 1)
-        arena = self.world.lookups.arena
-        candidate, example, count, too_large = count_candidates(
-            np.concatenate([np.empty(0, PROGRAM), *programs]),
-            table.columns,
-            table.example,
-            arena.groups,
-            arena.hash_keys,
-            arena.starts,
-            arena.lengths,
-            arena.slots,
-        )
-        if too_large:
-            raise _too_many()
-        return FeatureBlock(
-            prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
-        )
-
-    def _constants(self, template: Template) -> tuple[str, ...]:
-        if template.slot is None:
-            return ()
-        return tuple(self.world.values(template.pattern.predicate.types[template.slot])[0])
+    def _number_of_kept_rows(self, body: Body) -> int:
+        return max((self._number_of_rows(body[:k]) for k in range(len(body) + 1)), default=0)
 
 
-def _too_many() -> CountOverflowError:
-    return CountOverflowError(
-        "an example has more than 2^31 groundings of a candidate literal",
-        hint="restrict the predicates in bodies, or give modes",
-    )
+def _templates(table: Bindings) -> int:
+    return max(_WORK // max(len(table), 1), 1)
+
+
+def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:
+    """Give the examples of blocks their numbers among all examples."""
+    for block in blocks:
+        example = part[block.example].astype(np.int32)
+        yield replace(block, example=example, whole=False)
+
+
+def _joined(table: Bindings, body: Body) -> Iterator[Bindings]:
+    """Yield a table joined to literals, cut into pieces by example where it grows large."""
+    if not body:
+        yield table
+        return
+    for piece in _cut(table, body[0]):
+        yield from _joined(piece.join(body[0]), body[1:])
+
+
+def _cut(table: Bindings, pattern: Pattern) -> Iterator[Bindings]:
+    """Cut a table, between examples, where a join would have too many rows."""
+    ends = np.cumsum(table.count(pattern))
+    if not len(ends) or ends[-1] <= _PIECE:
+        yield table
+        return
+    numbers = np.maximum(ends - 1, 0) // _PIECE
+    firsts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    bounds = [*np.searchsorted(table.example, firsts).tolist(), len(table)]
+    for start, end in pairwise(bounds):
+        yield table.where(np.arange(start, end))

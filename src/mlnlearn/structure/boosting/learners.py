@@ -110,7 +110,8 @@ class _Boosted(Learner[BoostedModel, Notes]):
     fraction
         Share of the examples that takes part in a step.
     max_examples
-        Negatives are sampled where there are more examples than this.
+        Negatives are sampled where there are more examples than this; None takes all. Time grows
+        with their number, and memory by about a hundred bytes for each.
     shrinkage
         Factor by which each step is shortened.
     line_search
@@ -149,7 +150,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
     negatives: Literal["calibrated", "paper"] = "calibrated"
     balance: Annotated[float, Above(0, infinite=True)] | None = None
     fraction: Annotated[float, Between(0, 1, open_low=True)] = 1.0
-    max_examples: Annotated[int, AtLeast(1)] = 200_000
+    max_examples: Annotated[int, AtLeast(1)] | None = 200_000
     shrinkage: Annotated[float, Above(0)] = 1.0
     line_search: bool = False
     held_out_share: Annotated[float, Between(0, 1, open_high=True)] = 0.0

@@ -64,7 +64,7 @@ class NegativeSampling:
     balance: float = 20.0
     fraction: float = 1.0
     held_out: float = 0.0
-    max_examples: int = 200_000
+    max_examples: int | None = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +189,12 @@ def make_pool(
 
 
 def _population(
-    databases: Sequence[Database], target: str, most: int, rng: np.random.Generator
+    databases: Sequence[Database], target: str, most: int | None, rng: np.random.Generator
 ) -> Examples:
     positives = sum(database.count(target) for database in databases)
     total = sum(database.ground_atoms(target) for database in databases)
     ratio = None
-    if total > most:
+    if most is not None and total > most:
         ratio = max((most - positives) / max(positives, 1), PAPER_RATIO)
     return positives_and_negatives(databases, target, ratio=ratio, rng=rng)
 

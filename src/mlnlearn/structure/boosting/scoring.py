@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.pattern import Body
-from mlnlearn.structure.boosting.features import FeatureBlock
+from mlnlearn.structure.boosting.candidates import FeatureBlock
+from mlnlearn.structure.boosting.features import Features
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -99,27 +101,75 @@ def gain(moment: float, square: float) -> float:
     return moment * moment / square if square > 0 else 0.0
 
 
+def node_sums(
+    features: Features, body: Body, regression: Regression, *, pairs: bool, rest: bool
+) -> Iterator[tuple[FeatureBlock, Sums]]:
+    """Sum over a node's examples, for every candidate to extend its conjunction.
+
+    Parameters
+    ----------
+    features, body
+        The candidates, and the node's conjunction.
+    regression
+        What is summed.
+    pairs
+        Whether pairs of literals are candidates too.
+    rest
+        Whether sums over the examples without groundings are wanted, as a split needs them.
+    """
+    found: dict[object, tuple[FeatureBlock, Floats]] = {}
+    for block in features.pieces(body, pairs, regression.inside):
+        key = block.prefix, block.templates
+        if key not in found:
+            # the counts of a piece are not needed again
+            first = block if block.whole else block.without_counts()
+            found[key] = first, _no_sums(block, regression, rest)
+        _add(block, regression, rest, found[key][1])
+        if block.whole:  # complete already
+            yield block, _sums(found.pop(key)[1], regression, rest)
+    for block, sums in found.values():
+        yield block, _sums(sums, regression, rest)
+
+
 def clause_sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the examples, for every candidate of a block, what a clause without a rest needs."""
-    if regression.existential:
-        return sums_of(block, regression)
-    arrays = block.candidate, block.example, block.count, block.size
-    moment, square, examples = _clause_sums(*arrays, regression.columns).T
-    return Sums(moment, square, np.zeros_like(moment), np.zeros_like(moment), examples)
+    return _sums_of(block, regression, rest=False)
 
 
 def sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the node's examples, for every candidate of a block."""
+    return _sums_of(block, regression, rest=True)
+
+
+def _sums_of(block: FeatureBlock, regression: Regression, rest: bool) -> Sums:
+    sums = _no_sums(block, regression, rest)
+    _add(block, regression, rest, sums)
+    return _sums(sums, regression, rest)
+
+
+def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:
+    return np.zeros((block.size, 5 if rest and not regression.existential else 3))
+
+
+def _add(block: FeatureBlock, regression: Regression, rest: bool, sums: Floats) -> None:
+    """Add the examples of a block to its sums, in their order."""
+    entries, columns = (block.candidate, block.example), regression.columns
+    if regression.existential:
+        _add_existential(*entries, sums, columns)
+    elif rest:
+        _add_counting(*entries, block.count, sums, columns)
+    else:
+        _add_clause(*entries, block.count, sums, columns)
+
+
+def _sums(sums: Floats, regression: Regression, rest: bool) -> Sums:
+    moment, square, examples = sums.T[:3]
     total, mass, _ = regression.moments
     if regression.existential:
-        sums = _existential_sums(block.candidate, block.example, block.size, regression.columns)
-        moment, square, examples = sums.T
         return Sums(moment, square, total - moment, mass - square, examples)
-    sums = _counting_sums(
-        block.candidate, block.example, block.count, block.size, regression.columns
-    )
-    moment, square, examples, other, other_square = sums.T
-    return Sums(moment, square, total - other, mass - other_square, examples)
+    if not rest:
+        return Sums(moment, square, np.zeros_like(moment), np.zeros_like(moment), examples)
+    return Sums(moment, square, total - sums.T[3], mass - sums.T[4], examples)
 
 
 @njit(cache=True)
@@ -135,20 +185,17 @@ def _moments(gradient, weight, path):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _existential_sums(candidate, example, size, columns):  # type: ignore[no-untyped-def]
-    sums = np.zeros((size, 3))
+def _add_existential(candidate, example, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]
         if columns[who, 2] != 0.0:
             sums[what, 0] += columns[who, 0]
             sums[what, 1] += columns[who, 1]
             sums[what, 2] += 1.0
-    return sums
 
 
 @njit(cache=True)
-def _counting_sums(candidate, example, count, size, columns):  # type: ignore[no-untyped-def]
-    sums = np.zeros((size, 5))
+def _add_counting(candidate, example, count, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]
         if columns[who, 2] != 0.0:
@@ -158,12 +205,10 @@ def _counting_sums(candidate, example, count, size, columns):  # type: ignore[no
             sums[what, 2] += 1.0
             sums[what, 3] += columns[who, 3]
             sums[what, 4] += columns[who, 4]
-    return sums
 
 
 @njit(cache=True)
-def _clause_sums(candidate, example, count, size, columns):  # type: ignore[no-untyped-def]
-    sums = np.zeros((size, 3))
+def _add_clause(candidate, example, count, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]
         if columns[who, 2] != 0.0:
@@ -171,7 +216,6 @@ def _clause_sums(candidate, example, count, size, columns):  # type: ignore[no-u
             sums[what, 0] += many * columns[who, 0]
             sums[what, 1] += many * many * columns[who, 1]
             sums[what, 2] += 1.0
-    return sums
 
 
 def split_gains(sums: Sums) -> Floats:

@@ -15,8 +15,8 @@ from mlnlearn.structure.boosting.scoring import (
     Floats,
     Mask,
     Regression,
+    node_sums,
     split_gains,
-    sums_of,
 )
 
 _SMALLEST_GAIN = 1e-9
@@ -166,7 +166,9 @@ def _split(
     best = best_split(features, branch.body, branch.regression, settings)
     if best is None:
         return None
-    holders, many = best.block.counts(best.number)
+    block = best.block
+    kept = block.counts(best.number) if block.whole else None
+    holders, many = kept or features.holders(branch.body + best.test)
     counts = np.zeros(len(features))
     counts[holders] = many
     holds = branch.reached & (counts > 0)
@@ -192,8 +194,7 @@ def best_split(
     total = regression.moments[2]
     least = total - regression.error + _SMALLEST_GAIN * total
     best = None
-    for block in features.blocks(body):
-        sums = sums_of(block, regression)
+    for block, sums in node_sums(features, body, regression, pairs=True, rest=True):
         few = np.minimum(sums.examples, number - sums.examples) < side
         gains = np.where(few, -np.inf, split_gains(sums))
         place = int(np.argmax(gains)) if len(gains) else 0

@@ -1,0 +1,198 @@
+"""Candidate literals of a conjunction, and their counts in a binding table."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.bindings import Bindings
+from mlnlearn.counting.kernels import PROGRAM, count_candidates
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Body
+from mlnlearn.errors import CountOverflowError
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.run import check_time
+from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureBlock:
+    """Some candidates of a conjunction and their counts.
+
+    Attributes
+    ----------
+    prefix
+        Literals that stand before each candidate: none, or the first of a pair.
+    templates
+        The candidates, families of constants as one.
+    first
+        Number of the first candidate of each template.
+    names
+        Per template, the constants it stands for, if any.
+    size
+        Number of candidates.
+    candidate, example, count
+        Parallel arrays without zero counts.
+    whole
+        Whether all examples were counted, not only those of a piece.
+    """
+
+    prefix: Body
+    templates: tuple[Template, ...]
+    first: tuple[int, ...]
+    names: tuple[tuple[str, ...], ...]
+    size: int
+    candidate: Codes
+    example: Codes
+    count: Codes
+    whole: bool = True
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the counts take."""
+        return 12 * len(self.candidate)
+
+    def without_counts(self) -> FeatureBlock:
+        """Return the candidates alone."""
+        nothing = np.empty(0, np.int32)
+        return replace(self, candidate=nothing, example=nothing, count=nothing)
+
+    def test(self, number: int) -> Body:
+        """Return a candidate as a conjunction of literals."""
+        place = bisect_right(self.first, number) - 1
+        template = self.templates[place]
+        if template.slot is None:
+            return (*self.prefix, template.pattern)
+        return (*self.prefix, template.with_constant(self.names[place][number - self.first[place]]))
+
+    def counts(self, number: int) -> tuple[Codes, Ints]:
+        """Return the examples for which a candidate has groundings, and how many."""
+        chosen = np.flatnonzero(self.candidate == number)
+        return self.example[chosen], self.count[chosen].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateCounter:
+    """Counts the candidates to extend a conjunction, for the examples of any binding table.
+
+    Attributes
+    ----------
+    world
+        The facts.
+    types
+        Types of the target's arguments.
+    language
+        Which literals may be tried.
+    own
+        The target, where it may stand in its own bodies.
+    """
+
+    world: Objects
+    types: tuple[str, ...]
+    language: BodyLanguage
+    own: Predicate | None = None
+
+    def single(self, body: Body, table: Bindings, most: int) -> Iterator[FeatureBlock]:
+        """Count single literals, so many templates at a time."""
+        types = self._types(body)
+        templates = self.language.single(types)
+        usable = [t for t in templates if not repeats(body, t, len(types))]
+        yield from self.count(table, (), usable, most)
+
+    def links(self, body: Body) -> Iterator[tuple[Template, list[Template]]]:
+        """Yield the first literals of pairs, each with the second ones."""
+        types = self._types(body)
+        for first, second in self.language.pairs(types):
+            if not repeats(body, first, len(types)):
+                bound = len(types) + first.new
+                yield first, [t for t in second if not repeats(body, t, bound)]
+
+    def _types(self, body: Body) -> tuple[str, ...]:
+        types = self.types
+        for pattern in body:
+            types += new_types(pattern, len(types))
+        return types
+
+    def count(
+        self, table: Bindings, prefix: Body, templates: Sequence[Template], most: int
+    ) -> Iterator[FeatureBlock]:
+        """Count templates, so many at a time; the target's own literals come last."""
+        own = [t for t in templates if self._is_own(t)]
+        others = [t for t in templates if not self._is_own(t)] if own else templates
+        for start in range(0, len(others), most):
+            check_time()
+            yield self._block(table, prefix, others[start : start + most])
+        if own:
+            yield self._own_block(table, prefix, own)
+
+    def _is_own(self, template: Template) -> bool:
+        return template.pattern.predicate == self.own
+
+    def _own_block(
+        self, table: Bindings, prefix: Body, templates: Sequence[Template]
+    ) -> FeatureBlock:
+        """Count literals of the target itself one by one, no example counting as true."""
+        first, names, found = [], [], []
+        size = 0
+        for template in templates:
+            constants = self._constants(template)
+            first.append(size)
+            names.append(constants)
+            for name in constants or ("",):
+                counts = table.count(template.with_constant(name))
+                holders = np.flatnonzero(counts)
+                found.append((np.full(len(holders), size), holders, counts[holders]))
+                size += 1
+        candidate, example, count = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if count.max(initial=0) > np.iinfo(np.int32).max:
+            raise _too_many()
+        entries = [part.astype(np.int32) for part in (candidate, example, count)]
+        layout = prefix, tuple(templates), tuple(first), tuple(names), size
+        return FeatureBlock(*layout, entries[0], entries[1], entries[2])
+
+    def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
+        programs, used, first, names = [], [], [], []
+        size = 0
+        for template in templates:
+            found = self.world.lookups.find(template.pattern, table.variables, template.slot)
+            if found is None or not len(found[0].lengths):
+                continue
+            program = found[1].copy()
+            program["candidate"] = size
+            programs.append(program)
+            used.append(template)
+            first.append(size)
+            names.append(self._constants(template))
+            size += max(int(program["constants"][0]), 1)
+        arena = self.world.lookups.arena
+        candidate, example, count, too_large = count_candidates(
+            np.concatenate([np.empty(0, PROGRAM), *programs]),
+            table.columns,
+            table.example,
+            arena.groups,
+            arena.hash_keys,
+            arena.starts,
+            arena.lengths,
+            arena.slots,
+        )
+        if too_large:
+            raise _too_many()
+        return FeatureBlock(
+            prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
+        )
+
+    def _constants(self, template: Template) -> tuple[str, ...]:
+        if template.slot is None:
+            return ()
+        return tuple(self.world.values(template.pattern.predicate.types[template.slot])[0])
+
+
+def _too_many() -> CountOverflowError:
+    return CountOverflowError(
+        "an example has more than 2^31 groundings of a candidate literal",
+        hint="restrict the predicates in bodies, or give modes",
+    )

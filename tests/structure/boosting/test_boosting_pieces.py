@@ -1,0 +1,105 @@
+"""Counts that are summed piece by piece give the models that kept counts give, bit for bit."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.counting.objects import Objects
+from mlnlearn.data.synthetic import university
+from mlnlearn.errors import DataWarning
+from mlnlearn.model.boosted.files import step_to_plain
+from mlnlearn.structure.boosting import features as room
+from mlnlearn.structure.boosting.features import Features
+from mlnlearn.structure.boosting.language import language_of
+
+LEARNERS = {
+    "trees": ml.BoostedMLN(target="advisedBy", steps=2, fraction=0.7),
+    "clauses": ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, beam=3),
+    "dependency network": ml.BoostedRDN(target="advisedBy", steps=1, held_out_share=0.2),
+    "recursive": ml.BoostedRDN(target="advisedBy", recursive=("advisedBy",), steps=1),
+}
+
+
+@pytest.fixture(scope="module")
+def areas():
+    return university(60, areas=2, rng=3).databases
+
+
+def learned(learner, areas):
+    """The steps and shifts of a model, to the last bit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        model = learner.fit(areas).model
+    return [
+        ([step_to_plain(step) for step in rules.steps], rules.bias, rules.shifts)
+        for rules in model.targets
+    ]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
+    expected = learned(LEARNERS[kind], areas)
+    pieces = []
+    monkeypatch.setattr(room, "_CHUNK", 500)
+    monkeypatch.setattr(Features, "_whole", lambda self, body, pairs: pieces.append(body))
+    monkeypatch.setattr(room, "_PIECE", 700)
+    monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 1 << 21)
+    assert learned(LEARNERS[kind], areas) == expected
+    assert max(map(len, pieces)) >= 1  # nodes below the root were summed in pieces too
+
+
+def test_little_memory_gives_the_same_model(areas, monkeypatch):
+    expected = learned(LEARNERS["trees"], areas)
+    passed = []
+    whole = Features._passed
+    monkeypatch.setattr(Features, "_passed", lambda *given: passed.append(given) or whole(*given))
+    with ml.counting_with(memory="1MB") as resources:
+        assert learned(LEARNERS["trees"], areas) == expected
+        assert 0 < resources.cache.used <= 256 << 10
+    assert passed
+
+
+def test_a_join_is_cut_between_examples_and_nowhere_else(areas, monkeypatch):
+    world = Objects(areas)
+    language = language_of(world, "advisedBy", ["publication", "student"], max_constants=0)
+    rng = np.random.default_rng(0)
+    people = world.number("person")
+    rows = np.stack([np.zeros(40, np.int32), *rng.integers(people // 2, size=(2, 40))]).astype(
+        np.int32
+    )
+    features = Features(world, rows, ("person", "person"), language)
+    link = next(iter(features.counter.links(())))[0].pattern
+    whole = features.table((link,))
+    monkeypatch.setattr(room, "_PIECE", 3)
+    parts = list(room._cut(features.root, link))
+    assert len(parts) > 2
+    joined = [part.join(link) for part in parts]
+    np.testing.assert_array_equal(
+        np.concatenate([t.columns for t in joined], axis=1), whole.columns
+    )
+    np.testing.assert_array_equal(np.concatenate([t.example for t in joined]), whole.example)
+    sizes = [len(np.unique(table.example)) for table in joined if len(table) > 3]
+    assert all(number >= 1 for number in sizes)
+    assert all(len(table) <= 3 + features.root.count(link).max() for table in joined)
+
+
+def test_what_is_left_out_is_said_once(areas, monkeypatch):
+    monkeypatch.setattr(room, "_PIECE", 10)
+    monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 0)
+    learner = ml.BoostedRDN(target="advisedBy", steps=2, bodies=("publication",))
+    with pytest.warns(DataWarning, match=r"publication\(.*\) joins more than 10 rows") as said:
+        learner.fit(areas)
+    texts = [str(warning.message) for warning in said]
+    assert len(texts) == len(set(texts))
+
+
+def test_all_examples_can_be_asked_for(areas):
+    total = sum(area.ground_atoms("advisedBy") for area in areas)
+    with_cap = ml.BoostedRDN(target="advisedBy", steps=0, max_examples=total // 2)
+    without = ml.BoostedRDN(target="advisedBy", steps=0, max_examples=None)
+    sizes = [
+        len(learner._prepare(areas, None).targets[0].pool.labels) for learner in (with_cap, without)
+    ]
+    assert sizes[0] < sizes[1] == total
