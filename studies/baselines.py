@@ -55,6 +55,7 @@ TARGETED: Mapping[str, type[DMSP | DiscriminativeILS]] = {
 # how many folds, the first ones, are held out in turn
 FOLDS: Mapping[str, int] = {"imdb": 5, "uwcse": 1}
 FEWER: Mapping[tuple[str, str], int] = {
+    ("imdb", "LSM"): 2,
     ("imdb", "LSM, held out"): 2,
     ("imdb", "LHL"): 2,
     ("imdb", "ILS"): 2,
