@@ -320,6 +320,12 @@ def run_tasks(
     if options.cache is None:
         return run_all(function, tasks, jobs=options.jobs, progress=show_progress(label))
     kept = _Kept(function, options.cache, code_digest(), options.trust)
+    stale = sum(kept.is_stale(task) for task in tasks)
+    if stale:
+        sys.stderr.write(
+            f"{label}: {stale} results are of another version of the code, and are made again; "
+            "--trust-cache takes them as they are\n"
+        )
     found = run_all(kept, tasks, jobs=options.jobs, progress=show_progress(label))
     _HOW.extend(how for how, _ in found)
     return [result for _, result in found]
@@ -358,16 +364,26 @@ class _Kept(Generic[Task]):
 
     def __call__(self, task: Task) -> tuple[str, dict[str, Any]]:
         """Return how a task came about, and its result."""
-        path = self.folder / f"{self._name(task)}.json"
-        if path.is_file():
-            known = json.loads(path.read_text(encoding="utf-8"))
-            same = known.get("code") == self.code
-            if same or self.trust:
-                return _SAME if same else _OTHER, dict(known["result"])
+        known = self._known(task)
+        if known is not None and not self.is_stale(task):
+            return _SAME if known.get("code") == self.code else _OTHER, dict(known["result"])
         result = self.function(task)
         self.folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(task)
         write_files({path: json.dumps({"task": repr(task), "code": self.code, "result": result})})
         return _NEW, result
+
+    def is_stale(self, task: Task) -> bool:
+        """Tell whether there is a result, but of another version of the code."""
+        known = self._known(task)
+        return known is not None and not self.trust and known.get("code") != self.code
+
+    def _known(self, task: Task) -> dict[str, Any] | None:
+        path = self._path(task)
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+    def _path(self, task: Task) -> Path:
+        return self.folder / f"{self._name(task)}.json"
 
     def _name(self, task: Task) -> str:
         settings = asdict(task)  # type: ignore[call-overload]

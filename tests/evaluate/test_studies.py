@@ -115,7 +115,7 @@ def test_an_interrupted_study_goes_on_from_its_cache(tmp_path, jobs):
     assert sorted(log.read_text().split()) == ["2", "3", "5"]
 
 
-def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monkeypatch):
+def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monkeypatch, capsys):
     log = tmp_path / "log"
     tasks, options = [Square(2, str(log))], Options(seeds=1, cache=tmp_path / "cache")
     run_tasks(square, tasks, options, "squares")
@@ -123,7 +123,9 @@ def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monke
     run_tasks(square, tasks, replace(options, trust=True), "squares")
     assert log.read_text().split() == ["2"]
     assert "1 tasks done before by another version of the code" in page(STUDY, options, [], (0, 0))
+    assert "another version" not in capsys.readouterr().err
     run_tasks(square, tasks, options, "squares")
+    assert "squares: 1 results are of another version of the code" in capsys.readouterr().err
     run_tasks(square, tasks, options, "squares")
     assert log.read_text().split() == ["2", "2"]
 
