@@ -148,6 +148,56 @@ def test_what_goes_down_is_allowed(path, text):
     assert violations({path: text}) == []
 
 
+# What the command line may import beside the face: the modules of the ground floor and the language
+# itself, which are values and no machinery; and, by file, what there is a reason for.
+VALUES = ("", "logic", "cli", FACE)
+REASONS = {
+    # outputs are refused that are inputs: those that rules include, those that addresses name
+    "cli/outputs.py": {"mlnlearn.syntax.mln", "mlnlearn.data.load.urls"},
+}
+
+
+def without_types(tree):
+    """Drop the imports that only type checkers run: what the face returns needs a name there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return tree
+
+
+def imports_of_internals(sources):
+    """Say which modules the command line reaches past the face."""
+    found = []
+    for path, text in sources.items():
+        parts = Path(path).with_suffix("").parts
+        if parts[0] == "cli":
+            tree = without_types(ast.parse(text))
+            for target in imported_modules(tree, parts, parts[-1] == "__init__"):
+                module = ".".join(("mlnlearn", *target))
+                if room_of(target) not in VALUES and module not in REASONS.get(path, ()):
+                    found.append(f"{path} imports {module}")
+    return found
+
+
+def test_the_command_line_uses_the_face():
+    assert imports_of_internals(read_sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from mlnlearn.evaluate.folds import Fold", 1),
+        ("def f():\n    from mlnlearn.data.load.read import read_tables", 1),
+        ("if TYPE_CHECKING:\n    from mlnlearn.evaluate.folds import Fold", 0),
+        ("import mlnlearn as ml\nfrom mlnlearn.errors import InputError", 0),
+        ("from mlnlearn.data.load.urls import is_url", 1),
+    ],
+)
+def test_a_way_past_the_face_is_found(text, found):
+    assert len(imports_of_internals({"cli/learn.py": text})) == found
+    assert imports_of_internals({"structure/x.py": text}) == []
+
+
 def class_homes(sources):
     """Map the name of every class, nested and private ones too, to where it is defined."""
     homes = {}

@@ -295,6 +295,14 @@ def check_outputs(
         raise InputErrors(problems)
 
 
+def check_new(path: AnyPath) -> None:
+    """Refuse a place that is not new, or that is in no folder."""
+    if os.path.lexists(str(path).replace("\0", "")):
+        where = Location(str(path))
+        raise InputError("it is there already, and nothing is overwritten", where, "name another")
+    check_outputs([path])
+
+
 def _check_output(path: AnyPath, read: set[object], seen: set[object], replace: bool) -> None:
     if not str(path) or str(path) == ".":
         raise OSError("the name is empty")

@@ -94,7 +94,8 @@ def test_inspect_without_a_schema_is_refused(folder, program):
     assert (code, out) == (1, "")
     assert err == (
         "error: first.db: which predicates are declared? There is no schema.mln beside the file\n"
-        "  hint: name the file with the declarations: --schema FILE.mln\n"
+        "  hint: name the file with the declarations: --schema FILE.mln; in Python,"
+        " read_data(…, schema)\n"
     )
 
 

@@ -12,9 +12,9 @@ from mlnlearn.cli.inspect import MappingOption, SchemaOption
 from mlnlearn.cli.options import TablesOption
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.show import console
-from mlnlearn.cli.sources import banded, load, load_tables
+from mlnlearn.cli.sources import read
 from mlnlearn.errors import InputError
-from mlnlearn.files import FACTS_MARK, write_files
+from mlnlearn.files import write_files
 
 
 def convert(
@@ -62,18 +62,15 @@ def convert(
     check(
         [out, declarations], force=force, data=files or [], tables=tables, others=[schema, mapping]
     )
-    from mlnlearn.data.write import db_text  # noqa: PLC0415 - loads NumPy
-
-    sources = load_tables(tables, schema, mapping) if tables else load(files or [], schema, mapping)
+    data = read(files or [], tables, schema, mapping)
     if not numbers:  # each would be a constant of its own
-        sources = banded(sources)
-    if len(sources.databases) > 1:
+        data = data.banded()
+    if len(data.databases) > 1:
         raise InputError(
-            f"the files make {len(sources.databases)} databases", hint="convert them one by one"
+            f"the files make {len(data.databases)} databases", hint="convert them one by one"
         )
-    [database] = sources.databases
-    facts = FACTS_MARK + db_text(database)
-    write_files({out: facts, declarations: ml.MLN(database.schema).file_text()})
+    [database] = data.databases
+    ml.write_db(database, out, declarations)
     console().print(f"{database.true_atoms:,} facts in {out}, declarations in {declarations}")
 
 

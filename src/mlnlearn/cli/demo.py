@@ -21,7 +21,6 @@ from mlnlearn.logic.formulas import And, Exists, Formula, Implies, free_variable
 
 if TYPE_CHECKING:  # loading the generators can wait until the command runs
     from mlnlearn.data.synthetic.truth import Synthetic
-    from mlnlearn.model.boosted.model import BoostedModel
 
 _STUDENTS, _AREAS, _SEED = 1000, 5, 1
 _FEWER_STUDENTS = 100  # to learn from, in seconds
@@ -75,8 +74,8 @@ class LearnedRules:
         AUC-PR and CLL of the learners and of the true probabilities, by name.
     """
 
-    clauses: BoostedModel
-    trees: BoostedModel
+    clauses: ml.BoostedModel
+    trees: ml.BoostedModel
     scores: dict[str, dict[str, float]]
 
 
@@ -105,10 +104,8 @@ def demo(
     learned = learn_rules(smaller)
     _print_learned(out, learned)
     if report is not None:
-        from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
-
         title = "Who advises whom, in a university made up by known rules"
-        write_files({report: page(learned.trees, [smaller.databases[-1]], title=title)})
+        write_files({report: ml.report_page(learned.trees, [smaller.databases[-1]], title=title)})
         out.print(f"\nThe trees, drawn, with curves and every prediction explained: {report}")
     out.print(f"\nDone in {time.perf_counter() - started:.1f} s.")
 
@@ -134,20 +131,17 @@ def rank_rules(made: Synthetic) -> list[DemoRule]:
 
 def learn_rules(made: Synthetic) -> LearnedRules:
     """Boost clauses and trees for advising on all areas but the last; score them there."""
-    from mlnlearn.evaluate.metrics import scores  # noqa: PLC0415 - loads the statistics
-    from mlnlearn.evaluate.predictions import predict_examples  # noqa: PLC0415
-
     *train, test = made.databases
     clauses = ml.BoostedMLN(target=_TARGET, representation="clauses").fit(train).model
     trees = ml.BoostedMLN(target=_TARGET, representation="trees").fit(train).model
     atoms = ml.positives_and_negatives([test], _TARGET)
     predicted = {
-        "boosted clauses": predict_examples(clauses, [test], atoms).probability,
-        "boosted trees": predict_examples(trees, [test], atoms).probability,
+        "boosted clauses": ml.predict_examples(clauses, [test], atoms).probability,
+        "boosted trees": ml.predict_examples(trees, [test], atoms).probability,
         "the true model": made.truth[-1][_TARGET].probability(atoms.columns),
     }
     found = {
-        name: scores(atoms.labels, probability, metrics=("auc_pr", "cll"))
+        name: ml.scores(atoms.labels, probability, metrics=("auc_pr", "cll"))
         for name, probability in predicted.items()
     }
     return LearnedRules(clauses, trees, found)

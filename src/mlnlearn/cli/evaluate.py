@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import mlnlearn as ml
 from mlnlearn.cli.evaluate_data import (
     CutsOption,
     DataSplit,
@@ -19,7 +20,6 @@ from mlnlearn.cli.evaluate_data import (
     PartsOption,
     TimeOption,
     make_folds,
-    read,
 )
 from mlnlearn.cli.evaluate_learners import entries, from_tables, grids, with_settings
 from mlnlearn.cli.evaluate_show import plain, print_comparisons, print_folds, print_means
@@ -39,7 +39,7 @@ from mlnlearn.cli.options import (
 from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.progress import Reporter
 from mlnlearn.cli.show import complain, console, print_json
-from mlnlearn.cli.sources import Sources, background_of, with_background
+from mlnlearn.cli.sources import background_of, read, with_background
 from mlnlearn.cli.triples import (
     OrderOption,
     TestOption,
@@ -53,7 +53,6 @@ from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
-    from mlnlearn.data.load.mapping import Mapping
     from mlnlearn.evaluate.ask import Given
     from mlnlearn.evaluate.folds import Fold
     from mlnlearn.evaluate.results import Results
@@ -69,7 +68,7 @@ class _Contest:
     negatives: Literal["all"] | float
     given: Given
     attributes: tuple[str, ...]
-    mapping: Mapping | None
+    mapping: ml.Mapping | None
     types: tuple[str, ...]
     metric: str
     seeds: int
@@ -159,19 +158,20 @@ def evaluate(
     paths = (db or []) + (more or []) + (boostsrl or [])
     given = [text.partition("=")[2].strip() for text in (*(set_ or ()), *(try_ or ()))]
     check([out], force=force, data=paths, tables=tables, others=[schema, mapping, *given])
-    bands = not all(entry.load().reads_numbers for entry in chosen.values())
-    sources = read(paths, tables, schema, mapping, bands=bands)
+    data = read(paths, tables, schema, mapping)
+    if not all(entry.load().reads_numbers for entry in chosen.values()):
+        data = data.banded()
     background = background_of(boostsrl or ())
     if background is not None and not query.strip():
         query = ",".join(background.targets)
-    queries = _queries(query, sources)
-    links = _asks_for_links(queries, sources)
+    queries = _queries(query, data)
+    links = _asks_for_links(queries, data)
     learners = with_settings(chosen, set_ or (), queries, links, preset)
     learners = {
         name: with_background(each, background, set_ or ()) for name, each in learners.items()
     }
     tried = grids(chosen, try_ or ())
-    contest = _contest(split, sources, queries, ratio, conditional, choose_by, seeds, jobs)
+    contest = _contest(split, data, queries, ratio, conditional, choose_by, seeds, jobs)
     found, failed = _run_all(chosen, learners, tried, contest)
     if not found:
         raise typer.Exit(1)
@@ -206,32 +206,25 @@ def _negatives(text: str) -> Literal["all"] | float:
     return ratio
 
 
-def _queries(text: str, sources: Sources) -> tuple[str, ...]:
-    from mlnlearn.evaluate.tables import table_attributes, table_flags  # noqa: PLC0415
-
+def _queries(text: str, data: ml.Data) -> tuple[str, ...]:
     found = names(text, "--query")
     for name in found:
-        sources.databases[0].schema[name]
-    if not found and sources.mappings:
-        found = (*table_attributes(sources.mappings[0]), *table_flags(sources.mappings[0]))
+        data.databases[0].schema[name]
+    if not found and data.mapping is not None:
+        found = data.mapping.with_role("value", "flag")
     if not found:
         raise InputError("--query: name the predicates to predict")
     return found
 
 
-def _asks_for_links(query: tuple[str, ...], sources: Sources) -> bool:
+def _asks_for_links(query: tuple[str, ...], data: ml.Data) -> bool:
     """Whether a predicate that relates entities is to be predicted, no attribute of them."""
-    from mlnlearn.data.load.declared import declared_mapping  # noqa: PLC0415
-    from mlnlearn.evaluate.tables import table_attributes, table_flags  # noqa: PLC0415
-
-    schema = sources.databases[0].schema
-    mapping = sources.mappings[0] if sources.mappings else declared_mapping(schema)
-    return not {*table_attributes(mapping), *table_flags(mapping)}.issuperset(query)
+    return not set(data.tables.with_role("value", "flag")).issuperset(query)
 
 
 def _contest(
     split: DataSplit,
-    sources: Sources,
+    data: ml.Data,
     query: tuple[str, ...],
     negatives: Literal["all"] | float,
     conditional: bool,
@@ -239,18 +232,13 @@ def _contest(
     seeds: int,
     jobs: int,
 ) -> _Contest:
-    from mlnlearn.evaluate.ask import Conditionals, Marginals  # noqa: PLC0415
-    from mlnlearn.evaluate.tables import table_attributes  # noqa: PLC0415
-
-    mapping = sources.mappings[0] if sources.mappings else None
-    attributes = () if mapping is None else table_attributes(mapping)
     return _Contest(
-        make_folds(split, sources),
+        make_folds(split, data),
         query,
         negatives,
-        Conditionals() if conditional else Marginals(hide=query),
-        attributes,
-        mapping,
+        ml.Conditionals() if conditional else ml.Marginals(hide=query),
+        () if data.mapping is None else data.mapping.with_role("value"),
+        data.mapping,
         split.types,
         metric,
         seeds,
@@ -283,9 +271,7 @@ def _tuned(learner: Any, grid: dict[str, list[Any]], contest: _Contest) -> Any:
     """Return the learner, or one that first chooses among the values to try."""
     if not grid:
         return learner
-    from mlnlearn.evaluate.choose import Tuned  # noqa: PLC0415 - loads the evaluation
-
-    return Tuned(
+    return ml.Tuned(
         learner,
         grid,
         contest.query,
@@ -298,10 +284,8 @@ def _tuned(learner: Any, grid: dict[str, list[Any]], contest: _Contest) -> Any:
 
 
 def _run(name: str, learner: Any, contest: _Contest) -> Results:
-    from mlnlearn.evaluate.cross_validate import cross_validate  # noqa: PLC0415
-
     with Reporter(name) as report:
-        return cross_validate(
+        return ml.cross_validate(
             learner,
             contest.folds,
             contest.query,
@@ -317,7 +301,5 @@ def _run(name: str, learner: Any, contest: _Contest) -> Results:
 
 def _compared(found: Sequence[Results]) -> list[LearnerComparison]:
     """Compare the first learner with each of the others, by every metric."""
-    from mlnlearn.evaluate.significance import compare  # noqa: PLC0415 - loads the statistics
-
     first, *others = found
-    return [compare(first, other, metric) for other in others for metric in first.metrics]
+    return [ml.compare(first, other, metric) for other in others for metric in first.metrics]

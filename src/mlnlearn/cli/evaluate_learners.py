@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import mlnlearn as ml
 from mlnlearn.cli.learn import configured
 from mlnlearn.errors import InputError
 from mlnlearn.registry import LEARNERS, Entry
-
-if TYPE_CHECKING:  # loading the learners can wait until the command runs
-    from mlnlearn.data.load.mapping import Mapping
 
 ALL = "all"
 """The name that stands for every learner there is."""
@@ -105,8 +103,6 @@ def grids(chosen: dict[str, Entry], texts: Sequence[str]) -> dict[str, dict[str,
     return found
 
 
-def from_tables(learner: Any, entry: Entry, mapping: Mapping | None) -> Any:
+def from_tables(learner: Any, entry: Entry, mapping: ml.Mapping | None) -> Any:
     """Return a learner that takes databases: those from tables are told of them here."""
-    from mlnlearn.evaluate.tables import WithMapping  # noqa: PLC0415 - loads the evaluation
-
-    return WithMapping(learner, mapping) if entry.tables and mapping is not None else learner
+    return ml.WithMapping(learner, mapping) if entry.tables and mapping is not None else learner

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -105,14 +104,12 @@ def _shown(value: float | None) -> str:
 
 def print_means(screen: Console, found: Sequence[Results]) -> None:
     """Print the means of all learners side by side; of several predicates, each one's too."""
-    from mlnlearn.evaluate.results import mean_and_sd  # noqa: PLC0415 - loads the evaluation
-
     screen.print(heading("mean ± standard deviation over folds and seeds"))
     together = max(1, (screen.width - _TITLES) // _CELL)
     for start in range(0, len(found), together):
         part = found[start : start + together]
         cells = {
-            name: [mean_and_sd(one.mean.get(name, nan), one.sd.get(name, nan)) for one in part]
+            name: [one.shown_mean(name) for one in part]
             for name in _MEASURES
             if any(name in one.mean for one in part)
         }

@@ -40,7 +40,6 @@ from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.data.database import Database
     from mlnlearn.model.answers import Answer, Answers
 
 _SHOWN = 20
@@ -222,7 +221,7 @@ def _is_of_tables(model: Path, task: Path | None, filled: Path | None) -> bool:
 
 def _from_tables(
     model: Path, paths: list[Path], tables: str, schema: Path | None, mapping: Path | None
-) -> tuple[Database, tuple[str, ...]]:
+) -> tuple[ml.Database, tuple[str, ...]]:
     """Read tables, and which predicates the model predicts, where it knows."""
     if paths:
         raise InputError("give the data with --db or with --tables, not both")
@@ -237,7 +236,7 @@ def _evidence(
     boostsrl: list[Path],
     schema: Path | None,
     query: str,
-) -> tuple[Database, tuple[str, ...]]:
+) -> tuple[ml.Database, tuple[str, ...]]:
     """Read what is given, and what a folder of BoostSRL asks for."""
     if boostsrl:
         if paths or schema or len(boostsrl) > 1:

@@ -24,14 +24,13 @@ from mlnlearn.cli.show import (
     share,
     spread,
 )
-from mlnlearn.cli.sources import Sources, load, load_tables
+from mlnlearn.cli.sources import load_each
 from mlnlearn.errors import InputError
 from mlnlearn.files import MAPPING_MARK, write_files
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
 if TYPE_CHECKING:  # loading NumPy can wait until the command runs
-    from mlnlearn.data.database import Database
     from mlnlearn.data.profile import DatabaseProfile, Profile
 
 FILES = typer.Argument(
@@ -81,20 +80,24 @@ def inspect(
     if (tables is None) == (not files):
         raise typer.BadParameter("name files, or one source of tables with --tables")
     if tables is not None:
-        sources = load_tables(tables, schema, mapping, cut)
+        sources = [ml.tables_data(tables, ddl=schema, mapping=mapping, cut_off=cut).data]
     elif cut is not None:
         raise InputError("--until: give the data with --tables")
     else:
-        sources = load(files or [], schema, mapping)
+        sources = load_each(files or [], schema, mapping)
+    readings = [(data.mapping, data.databases[0]) for data in sources if data.mapping is not None]
+    databases = [database for data in sources for database in data.databases]
     if write_mapping is not None:
-        _write_mapping(write_mapping, sources)
+        if not readings:
+            raise InputError("--write-mapping: there are no tables")
+        write_files({write_mapping: f"{MAPPING_MARK}{readings[0][0]}\n"})
     if tables is not None and not verbose and not json:
-        print_reading(sources.mappings[0], sources.databases[0])
+        print_reading(*readings[0])
         if write_mapping is not None:
             console().print(f"\nwritten to {write_mapping}; change it, and use it with --mapping")
         return
-    groups: dict[tuple[Predicate, ...], list[Database]] = {}
-    for database in sources.databases:
+    groups: dict[tuple[Predicate, ...], list[ml.Database]] = {}
+    for database in databases:
         groups.setdefault(database.schema.predicates, []).append(database)
     profiles = [ml.profile(group) for group in groups.values()]
     remarks = [warning for found in profiles for warning in found.warnings]
@@ -104,24 +107,18 @@ def inspect(
         complain("note", f"{len(remarks) - MOST_REMARKS} more remarks with --verbose")
     if json:
         by_name = {one.name: one for found in profiles for one in found.databases}
-        plain = {"databases": [_as_json(file, by_name[file]) for file in sources.files]}
+        plain = {"databases": [_as_json(one.name, by_name[one.name]) for one in databases]}
         if tables is not None:
-            plain["mapping"] = [found.as_dict() for found in sources.mappings]
-            plain["columns"] = reading_as_json(sources.mappings[0])
+            plain["mapping"] = [found.as_dict() for found, _ in readings]
+            plain["columns"] = reading_as_json(readings[0][0])
         print_json(plain)
         return
     out = console()
     for found, group in zip(profiles, groups.values(), strict=True):
         print_profile(out, found, group[0].schema)
-    for found_mapping, database in zip(sources.mappings, sources.databases, strict=False):
+    for reading in readings:
         out.print(heading("How the tables were read (see --write-mapping and --mapping)"))
-        print_reading(found_mapping, database)
-
-
-def _write_mapping(path: Path, sources: Sources) -> None:
-    if not sources.mappings:
-        raise InputError("--write-mapping: there are no tables")
-    write_files({path: f"{MAPPING_MARK}{sources.mappings[0]}\n"})
+        print_reading(*reading)
 
 
 def _as_json(file: str, sizes: DatabaseProfile) -> dict[str, object]:

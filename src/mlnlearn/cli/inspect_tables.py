@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import mlnlearn as ml
 from mlnlearn.cli.show import console, print_table
-from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
 
 if TYPE_CHECKING:  # loading NumPy can wait until the command runs
-    from mlnlearn.data.database import Database
+    from mlnlearn.data.load.mapping import ColumnMapping, TableMapping
 
 _TITLES = ("table", "column", "read as", "why", "empty")
 _SKIPPED = "left out"
 
 
-def print_reading(mapping: Mapping, database: Database) -> None:
+def print_reading(mapping: ml.Mapping, database: ml.Database) -> None:
     """Print what became of each table and column, and why."""
     rows = [row for table in mapping for row in _table_rows(table, database)]
     print_table(console(), _TITLES, rows, words=(0, 1, 2, 3))
 
 
-def reading_as_json(mapping: Mapping) -> list[dict[str, object]]:
+def reading_as_json(mapping: ml.Mapping) -> list[dict[str, object]]:
     """Return what became of each column as plain values."""
     return [
         {
@@ -37,7 +37,7 @@ def reading_as_json(mapping: Mapping) -> list[dict[str, object]]:
     ]
 
 
-def _table_rows(table: TableMapping, database: Database) -> Iterator[tuple[str, ...]]:
+def _table_rows(table: TableMapping, database: ml.Database) -> Iterator[tuple[str, ...]]:
     count = ""
     if table.has_objects and table.type in database.domains:
         count = f"{database.size(table.type):,} rows"

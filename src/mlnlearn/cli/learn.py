@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,33 +27,29 @@ from mlnlearn.cli.options import (
     names,
 )
 from mlnlearn.cli.outputs import ForceOption, check, model_files
-from mlnlearn.cli.progress import Reporter
+from mlnlearn.cli.progress import fit
 from mlnlearn.cli.rows import learn_rows
-from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import (
-    Sources,
     background_of,
     keep_mapping,
-    load,
-    load_tables,
     mapping_beside,
+    read,
     with_background,
 )
 from mlnlearn.cli.triples import (
     OrderOption,
     TriplesOption,
     learn_triples,
+    read_split,
     relation_targets,
     triples_learner,
-    triples_sources,
 )
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 from mlnlearn.settings import preset_of
 
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
-    from mlnlearn.data.load.cutoff import CutOff
-    from mlnlearn.data.load.task_data import Within
     from mlnlearn.structure.saved import AnyModel
 
 _SHOWN = 20
@@ -181,22 +176,20 @@ def learn(
     check(files, force=force, data=paths, tables=tables, others=[*given, triples])
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
-    sources = (
-        _sources(paths, tables, schema, mapping, cut, task, made)
+    data, asked = (
+        _data(paths, tables, schema, mapping, cut, task, made)
         if triples is None
-        else triples_sources(triples, order)
+        else (ml.as_data(read_split(triples, order=order)), None)
     )
-    if sources.task is not None:
-        chosen = configured(learner, entry, set_ or (), (sources.task.target,), seed, base, preset)
+    if asked is not None:
+        chosen = configured(learner, entry, set_ or (), (asked,), seed, base, preset)
     if rows:
-        learn_rows(learner, chosen, sources, run, out, json=json)
+        learn_rows(learner, chosen, data, run, out, json=json)
         return
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-
-    with measured() as cost:
-        model = fit(learner, chosen, sources, run).model
+    with ml.measured() as cost:
+        model = fit(learner, chosen, data, run).model
     model.save(out)
-    keep_mapping(out, model, sources)
+    keep_mapping(out, model, data)
     rules = _rules(model)
     if json:
         print_json(
@@ -296,65 +289,34 @@ def _made(
     return entry.load()(**given)
 
 
-def _sources(
+def _data(
     paths: list[Path],
     tables: str | None,
     schema: Path | None,
     mapping: Path | None,
-    cut: CutOff | None,
+    cut: ml.CutOff | None,
     task: Path | None,
-    within: Within | None,
-) -> Sources:
-    """Read the data: databases, or tables for learners that know what to do with them."""
+    within: ml.Within | None,
+) -> tuple[ml.Data, str | None]:
+    """Read the data, and what a task asks for: databases, or tables."""
     if tables is None:
         for option, given in (("--until", cut), ("--task", task), ("--predict", within)):
             if given is not None:
                 raise InputError(f"{option}: give the data with --tables")
-        if not paths:
-            raise InputError("--db: name one or more databases", hint="or tables, with --tables")
-        found = load(paths, schema, mapping)
-        _check_target_schemas(found)
-        return found
-    if paths:
-        raise InputError("give the data with --db or with --tables, not both")
-    return load_tables(tables, schema, mapping, cut, task, within=within)
+    if tables is None or paths:
+        return read(paths, tables, schema, mapping), None
+    found = ml.tables_data(
+        tables, ddl=schema, mapping=mapping, cut_off=cut, task=task, within=within
+    )
+    return found.data, None if found.task is None else found.task.target
 
 
-def _within(predict: str, entity: str, span: str, task: Path | None) -> Within | None:
-    from mlnlearn.data.load.task_data import Within  # noqa: PLC0415 - loads NumPy
-
+def _within(predict: str, entity: str, span: str, task: Path | None) -> ml.Within | None:
     if not (predict or entity or span):
         return None
     if task is not None or not (predict and entity and span):
         raise InputError("--predict, --for and --within go together, and not with --task")
-    return Within(predict, entity, span)
-
-
-def _check_target_schemas(found: Sources) -> None:
-    first = found.databases[0].schema
-    for file, database in zip(found.files, found.databases, strict=True):
-        if database.schema != first:
-            raise InputError(f"{file} does not declare the same predicates as {found.files[0]}")
-
-
-def fit(name: str, learner: Any, sources: Sources, run: ml.Run) -> ml.Fitted[Any, Any]:
-    """Run the learner, showing how far it is."""
-    mapping = sources.mappings[0] if sources.mappings else None
-    data = ml.Data(tuple(sources.databases), mapping)
-    try:
-        with Reporter(name) as report:
-            fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
-    except KeyboardInterrupt:
-        if run.checkpoint is not None and Path(run.checkpoint).exists():
-            complain("note", f"stopped; run the same command again to go on from {run.checkpoint}")
-        else:
-            complain("note", "stopped; nothing was kept")
-        raise
-    if fitted.notes.stopped:
-        complain("note", f"{fitted.notes.stopped}; the model is the best so far")
-    for remark in getattr(fitted.notes, "remarks", ()):  # what was left out to keep within limits
-        complain("note", remark)
-    return fitted
+    return ml.Within(predict, entity, span)
 
 
 def _rules(model: AnyModel) -> Weighted:

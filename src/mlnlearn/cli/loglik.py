@@ -22,15 +22,12 @@ def loglik(
     All atoms of all predicates count; unknown ones are summed out. A model that cannot be lifted is
     grounded where that is small, and else refused.
     """
-    from mlnlearn.lifted.query import log_partition  # noqa: PLC0415 - loads the compiler
-    from mlnlearn.weights.likelihood import log_likelihood  # noqa: PLC0415
-
     network = read_network(model)
     path = one_database(db + (more or []))
     database = ml.read_db(path, schema=network.schema, name=str(path))
     found = {
-        "loglik": log_likelihood(network, database),
-        "log_z": log_partition(network, database),
+        "loglik": ml.log_likelihood(network, database),
+        "log_z": ml.log_partition(network, database),
     }
     if json:
         print_json(found)

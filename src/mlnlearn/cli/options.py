@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,12 +12,6 @@ import mlnlearn as ml
 from mlnlearn.errors import InputError, Location
 from mlnlearn.registry import ENGINES, LEARNERS
 from mlnlearn.resources import counting_with
-
-if TYPE_CHECKING:  # loading the models can wait until a command runs
-    from mlnlearn.data.load.cutoff import CutOff
-    from mlnlearn.model.boosted.model import BoostedModel
-    from mlnlearn.model.mln import MLN
-    from mlnlearn.model.relational.model import RelationalModel
 
 LEARNER_NAMES = ", ".join(LEARNERS)
 
@@ -170,7 +164,7 @@ def names(text: str, option: str) -> tuple[str, ...]:
     return found
 
 
-def cut_off(until: str | None, columns: list[str] | None) -> CutOff | None:
+def cut_off(until: str | None, columns: list[str] | None) -> ml.CutOff | None:
     """Read the options of a cut-off in time.
 
     Examples
@@ -178,8 +172,6 @@ def cut_off(until: str | None, columns: list[str] | None) -> CutOff | None:
     >>> cut_off("2020-12-31", ["visit.day"]).columns
     {'visit': 'day'}
     """
-    from mlnlearn.data.load.cutoff import CutOff  # noqa: PLC0415 - loads NumPy
-
     found = {}
     for text in columns or ():
         table, dot, column = text.rpartition(".")
@@ -190,7 +182,7 @@ def cut_off(until: str | None, columns: list[str] | None) -> CutOff | None:
         if found:
             raise InputError("--time-column: up to when? Give --until, too")
         return None
-    return CutOff(until, found)
+    return ml.CutOff(until, found)
 
 
 def one_database(paths: list[Path]) -> Path:
@@ -200,7 +192,7 @@ def one_database(paths: list[Path]) -> Path:
     return paths[0]
 
 
-def read_model(path: Path) -> MLN | BoostedModel | RelationalModel:
+def read_model(path: Path) -> ml.MLN | ml.BoostedModel | ml.RelationalModel:
     """Read a model that other commands can ask: of a Bayes net, its rules."""
     found = ml.load_model(path)
     if isinstance(found, ml.PathModel):
@@ -208,7 +200,7 @@ def read_model(path: Path) -> MLN | BoostedModel | RelationalModel:
     return found.mln() if isinstance(found, ml.JoinBayesModel) else found
 
 
-def read_network(path: Path) -> MLN:
+def read_network(path: Path) -> ml.MLN:
     """Read a model for a command that takes only Markov logic networks."""
     model = read_model(path)
     if isinstance(model, ml.MLN):

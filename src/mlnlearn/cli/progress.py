@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mlnlearn.cli.show import is_quiet
+import mlnlearn as ml
+from mlnlearn.cli.show import complain, is_quiet
 
 _SECONDS = 10.0
 """Time between two lines where there is no terminal."""
@@ -71,3 +75,21 @@ class Reporter:
         elif time.monotonic() - self._spoke >= _SECONDS and not is_quiet():
             self._spoke = time.monotonic()
             self._console.print(f"{text}: {count}", markup=False, soft_wrap=True)
+
+
+def fit(name: str, learner: Any, data: Any, run: ml.Run) -> ml.Fitted[Any, Any]:
+    """Run the learner, showing how far it is."""
+    try:
+        with Reporter(name) as report:
+            fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
+    except KeyboardInterrupt:
+        if run.checkpoint is not None and Path(run.checkpoint).exists():
+            complain("note", f"stopped; run the same command again to go on from {run.checkpoint}")
+        else:
+            complain("note", "stopped; nothing was kept")
+        raise
+    if fitted.notes.stopped:
+        complain("note", f"{fitted.notes.stopped}; the model is the best so far")
+    for remark in getattr(fitted.notes, "remarks", ()):  # what was left out to keep within limits
+        complain("note", remark)
+    return fitted

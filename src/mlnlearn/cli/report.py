@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,9 +24,6 @@ from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, tables_for
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
-
-if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.data.database import Database
 
 _TEXT = ".db"
 
@@ -52,8 +50,6 @@ def report(
     force: ForceOption = False,
 ) -> None:
     """Write a page about a model: rules, drawings, plots, and atoms with explanations."""
-    from mlnlearn.report import report as page  # noqa: PLC0415 - loads the evaluation
-
     paths = (db or []) + (more or [])
     others = [schema, mapping, task]
     check([out], force=force, data=paths, tables=tables, model=model, others=others)
@@ -71,7 +67,7 @@ def report(
         data = (
             _rows(found, paths, schema)
             if tables is None
-            else rows_data(found, tables, task, schema)[1]
+            else rows_data(found, tables, task, schema).data
         )
         report_rows(found, data, out, title)
         console().print(f"written to {out}")
@@ -83,7 +79,7 @@ def report(
         if tables is None
         else [tables_for(model, found, tables, schema, mapping)]
     )
-    write_files({out: page(found, databases, names(query, "--query"), title=title)})
+    write_files({out: ml.report_page(found, databases, names(query, "--query"), title=title)})
     console().print(f"written to {out}")
 
 
@@ -91,7 +87,9 @@ def _rows(model: ml.RelationalModel, paths: list[Path], schema: Path | None) -> 
     return ml.Data(tuple(_databases(paths, schema, model.schema)), model.mapping)
 
 
-def _databases(paths: list[Path], schema: Path | None, declared: ml.Schema) -> list[Database]:
+def _databases(
+    paths: list[Path], schema: Path | None, declared: ml.Schema
+) -> Sequence[ml.Database]:
     """Read the data; what is text in Alchemy's language needs declarations, tables bring theirs."""
     if schema is None and all(path.suffix == _TEXT for path in paths):
         return [ml.read_db(path, schema=declared, name=str(path)) for path in paths]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import mlnlearn as ml
 from mlnlearn.errors import InputError, InputErrors, did_you_mean
-from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.mln import MLN
 from mlnlearn.registry import Entry
 from mlnlearn.settings import Setting, alternatives, describe, plain_type
 
@@ -114,12 +113,12 @@ def _value(text: str, hint: Any) -> Any:
         return _TRUTH[text.lower()]
     if get_origin(hint) is Literal:
         return {str(choice): choice for choice in get_args(hint)}.get(text, text)
-    if hint is MLN:
-        return MLN.read(Path(text))
+    if hint is ml.MLN:
+        return ml.MLN.read(Path(text))
     if get_origin(hint) is tuple:
         return tuple(_value(part, get_args(hint)[0]) for part in _parts(text))
-    if hint is BoostedModel:
-        return BoostedModel.load(Path(text))
+    if hint is ml.BoostedModel:
+        return ml.BoostedModel.load(Path(text))
     if hint not in (int, float, str):
         raise ValueError(text)  # nothing that a text could say
     return hint(text)

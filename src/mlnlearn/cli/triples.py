@@ -15,18 +15,14 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.outputs import check, model_files
-from mlnlearn.cli.progress import Reporter
+from mlnlearn.cli.progress import Reporter, fit
 from mlnlearn.cli.show import complain, console, heading, print_json, print_table
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 from mlnlearn.registry import LEARNERS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
-    from mlnlearn.cli.sources import Sources
-    from mlnlearn.data.graph import GraphSplit
     from mlnlearn.evaluate.measure import Cost
-    from mlnlearn.evaluate.triples import TripleRanker
-    from mlnlearn.model.paths.model import PathModel
     from mlnlearn.model.ranking import Ranking
 
 _SHOWN = 20
@@ -74,7 +70,7 @@ def remarks_as_warnings() -> Iterator[None]:
 
 def read_split(
     triples: Path, valid: Path | None = None, test: Path | None = None, order: str = ""
-) -> GraphSplit:
+) -> ml.GraphSplit:
     """Read the files of a graph."""
     with remarks_as_warnings():
         return ml.read_graph(triples, valid, test, order=order)
@@ -87,27 +83,13 @@ def triples_learner(name: str) -> str:
 
 def relation_targets(targets: Sequence[str]) -> tuple[str, ...]:
     """Return the predicates that relations become, of which a learner is to learn rules."""
-    from mlnlearn.data.graph import relation_predicates  # noqa: PLC0415 - loads NumPy
-
-    return tuple(relation_predicates(targets).values())
+    return tuple(ml.relation_predicates(targets).values())
 
 
-def triples_sources(triples: Path, order: str) -> Sources:
-    """Read triples as a database, for learners that take predicates."""
-    from mlnlearn.cli.sources import Sources  # noqa: PLC0415 - loads NumPy
-    from mlnlearn.data.triple_view import database_of  # noqa: PLC0415 - loads NumPy
-
-    return Sources([str(triples)], [database_of(read_split(triples, order=order).train)])
-
-
-def fit(learner: ml.Paths, split: GraphSplit, run: ml.Run) -> tuple[PathModel, Cost]:
+def fit_triples(learner: ml.Paths, split: ml.GraphSplit, run: ml.Run) -> tuple[ml.PathModel, Cost]:
     """Run the learner, showing how far it is."""
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-
-    with Reporter("paths") as report, measured() as cost:
-        fitted = learner.fit(split, replace(run, progress=report))
-    if fitted.notes.stopped:
-        complain("note", f"{fitted.notes.stopped}; the model is the best so far")
+    with ml.measured() as cost:
+        fitted = fit("paths", learner, split, run)
     return fitted.model, cost
 
 
@@ -125,7 +107,7 @@ def learn_triples(
     files = [out] if out.suffix == ".mln" else list(model_files(out, beside=True))
     rules = [Path(learner.rules)] if learner.rules else []
     check(files, force=force, data=[triples, *rules])
-    model, cost = fit(learner, read_split(triples, order=order), run)
+    model, cost = fit_triples(learner, read_split(triples, order=order), run)
     if out.suffix == ".mln":
         _learn_network(model, cost, out, json=json)
         return
@@ -148,11 +130,9 @@ def learn_triples(
     )
 
 
-def _learn_network(model: PathModel, cost: Cost, out: Path, *, json: bool) -> None:
+def _learn_network(model: ml.PathModel, cost: Cost, out: Path, *, json: bool) -> None:
     """Learn the weights of the best rules as a network, write it, and show it."""
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-
-    with measured() as weighing:
+    with ml.measured() as weighing:
         mln = ml.path_network(model)
     mln.save(out)
     seconds = cost.cpu_seconds + weighing.cpu_seconds
@@ -170,7 +150,7 @@ def _learn_network(model: PathModel, cost: Cost, out: Path, *, json: bool) -> No
     screen.print(f"\n{seconds:.2f} CPU seconds, {peak:,.0f} MB; written to {out}")
 
 
-def show_rules(model: PathModel) -> None:
+def show_rules(model: ml.PathModel) -> None:
     """Print the surest rules."""
     screen = console()
     screen.print(
@@ -186,22 +166,20 @@ def show_rules(model: PathModel) -> None:
 def evaluate_triples(
     names: Sequence[str],
     settings: Sequence[str],
-    split: GraphSplit,
+    split: ml.GraphSplit,
     *,
     jobs: int,
     out: Path | None,
     json: bool,
 ) -> None:
     """Learn from the training triples and rank the answers of the test triples."""
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-
     if len(names) != 1:
         raise InputError("--triples goes with one learner")
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
     name = triples_learner(names[0])
     model, cost = _ranker(name, settings, split, ml.Run(workers=jobs))
-    with measured() as scoring:
+    with ml.measured() as scoring:
         ranking = model.rank(split.test, filtered=split.all)
     found = {
         "learner": name,
@@ -225,37 +203,34 @@ def evaluate_triples(
 
 
 def _ranker(
-    name: str, settings: Sequence[str], split: GraphSplit, run: ml.Run
-) -> tuple[PathModel | TripleRanker, Cost]:
+    name: str, settings: Sequence[str], split: ml.GraphSplit, run: ml.Run
+) -> tuple[ml.PathModel | ml.TripleRanker, Cost]:
     """Learn, by any learner whose models give atoms a probability, and return what ranks."""
     from mlnlearn.cli.learn import configured  # noqa: PLC0415 - which imports this module
-    from mlnlearn.data.graph import relation_predicates  # noqa: PLC0415 - loads NumPy
-    from mlnlearn.evaluate.measure import measured  # noqa: PLC0415 - loads the evaluation
-    from mlnlearn.evaluate.triples import TripleRanker, learn_relations  # noqa: PLC0415
 
     entry = LEARNERS[name]
     if name == "paths":
-        return fit(configured(name, entry, settings, (), None), split, run)
+        return fit_triples(configured(name, entry, settings, (), None), split, run)
     if entry.tables:
         raise InputError(
             f"{name} learns from tables, and a graph has none",
             hint="triples are ranked by paths, or by learners of predicates such as rdn-b",
         )
     graph = split.train
-    with Reporter(name) as report, measured() as cost:
+    with Reporter(name) as report, ml.measured() as cost:
         run = replace(run, progress=report)
         if not (entry.has("target") or entry.has("base")):
             model: Any = configured(name, entry, settings, (), None).fit(graph, run).model
-            return TripleRanker(model, graph), cost
-        predicates = relation_predicates(graph.relations)
+            return ml.TripleRanker(model, graph), cost
+        predicates = ml.relation_predicates(graph.relations)
         asked = [graph.relations[code] for code in sorted(set(split.test[1].tolist()))]
         learners = {
             relation: configured(name, entry, settings, (predicates[relation],), None)
             for relation in asked
             if (graph.triples[1] == graph.relations.code(relation)).any()
         }
-        model = learn_relations(learners, graph, run)
-    return TripleRanker(model, graph), cost
+        model = ml.learn_relations(learners, graph, run)
+    return ml.TripleRanker(model, graph), cost
 
 
 def show_ranking(ranking: Ranking) -> None:
@@ -280,14 +255,14 @@ def show_ranking(ranking: Ranking) -> None:
     print_table(screen, titles, rows)
 
 
-def read_ranker(model: Path, triples: Path, order: str) -> PathModel | TripleRanker:
+def read_ranker(model: Path, triples: Path, order: str) -> ml.PathModel | ml.TripleRanker:
     """Read a model, and the triples to ask it about."""
-    from mlnlearn.evaluate.triples import TripleRanker  # noqa: PLC0415 - loads the evaluation
-
     found = ml.load_model(model)
     graph = read_split(triples, order=order).train
     return (
-        found.with_graph(graph) if isinstance(found, ml.PathModel) else TripleRanker(found, graph)
+        found.with_graph(graph)
+        if isinstance(found, ml.PathModel)
+        else ml.TripleRanker(found, graph)
     )
 
 

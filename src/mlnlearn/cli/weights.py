@@ -31,8 +31,6 @@ from mlnlearn.errors import InputError
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from collections.abc import Sequence
 
-    from mlnlearn.data.database import Database
-    from mlnlearn.model.mln import MLN
     from mlnlearn.weights.result import LearnedWeights
 
 Method = Literal["wpll", "pll", "conditional", "em", "likelihood"]
@@ -117,8 +115,8 @@ def weights(
 
 
 def _learn(
-    mln: MLN,
-    databases: Sequence[Database],
+    mln: ml.MLN,
+    databases: Sequence[ml.Database],
     method: Method,
     query: tuple[str, ...],
     sigma: float | None,

@@ -11,7 +11,7 @@ from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import domain_sizes
 from mlnlearn.data.sampling import Keys, is_among, number_of_keys, pack, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.files import FACTS_MARK, write_files
+from mlnlearn.files import FACTS_MARK, RULES_MARK, write_files
 from mlnlearn.logic.atoms import Constant, Predicate
 from mlnlearn.syntax.mln import MlnFile
 from mlnlearn.syntax.writer import write_mln
@@ -20,10 +20,12 @@ _MOST_UNKNOWN = 10_000_000
 _SIGNS = {"true": "", "false": "!", "unknown": "?"}
 
 
-def write_db(database: Database, path: str | PathLike[str]) -> None:
+def write_db(
+    database: Database, path: str | PathLike[str], declarations: str | PathLike[str] | None = None
+) -> None:
     """Write a database as a ``.db`` file; see `db_text` for what it holds.
 
-    The declarations go into a file of their own: ``write_mln``.
+    The declarations go into an ``.mln`` file of their own, if one is named.
 
     Examples
     --------
@@ -39,7 +41,10 @@ def write_db(database: Database, path: str | PathLike[str]) -> None:
     >>> list(again.rows("smokes")), again.unknown_facts("smokes").shape
     ([('Anna',)], (1, 1))
     """
-    write_files({path: FACTS_MARK + db_text(database)})
+    texts = {path: FACTS_MARK + db_text(database)}
+    if declarations is not None:
+        texts[declarations] = f"{RULES_MARK}{write_mln(MlnFile(database.schema, ()))}"
+    write_files(texts)
 
 
 def db_text(database: Database) -> str:

@@ -26,9 +26,9 @@ from mlnlearn.infer.grounding.ground import check_rules, ground
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.infer.query import query
 from mlnlearn.logic.formulas import atoms_of
-from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
+from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.hidden.atoms import forgotten_targets
-from mlnlearn.model.boosted.hidden.marginals import CLOSED_FORM, depends_on_unknown
+from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.domains import with_constants_of

@@ -35,6 +35,16 @@ FEWEST = 20
 """With fewer examples of known label than this, none are kept aside."""
 
 
+NAMES = {
+    "auc_roc": "area under the ROC curve",
+    "auc_pr": "area under the precision-recall curve",
+    "accuracy": "accuracy",
+    "cll": "mean log-likelihood",
+    "mae": "mean absolute error",
+}
+"""Scores of rows, in words."""
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOutSplit:
     """Which examples are kept aside.
@@ -151,6 +161,10 @@ class HeldOut:
     baseline: dict[str, float]
     rows: int
     how: str
+
+    def in_words(self) -> list[tuple[str, float, float]]:
+        """Return the name of each score in words, the score, and that of the baseline."""
+        return [(NAMES[name], score, self.baseline[name]) for name, score in self.scores.items()]
 
 
 def held_out_scores(

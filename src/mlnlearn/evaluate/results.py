@@ -110,6 +110,10 @@ class Results:
         """The standard deviation (n - 1) over the records; not a number for a single one."""
         return {name: _sd(self._values(name)) for name in (*self.metrics, *COSTS)}
 
+    def shown_mean(self, name: str) -> str:
+        """Return a mean with its standard deviation as tables show it."""
+        return mean_and_sd(self.mean.get(name, math.nan), self.sd.get(name, math.nan))
+
     def _values(self, name: str) -> Floats:
         values = [fold.scores.get(name, getattr(fold, name, math.nan)) for fold in self.folds]
         found = np.array(values, np.float64)
@@ -185,11 +189,7 @@ def results_table(results: Sequence[Results]) -> str:
     names = list(dict.fromkeys(name for found in results for name in (*found.metrics, *COSTS)))
     table = [["", *(found.learner for found in results)]]
     for name in names:
-        cells = [
-            mean_and_sd(found.mean.get(name, math.nan), found.sd.get(name, math.nan))
-            for found in results
-        ]
-        table.append([name, *cells])
+        table.append([name, *(found.shown_mean(name) for found in results)])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
     for first, *rest in table:

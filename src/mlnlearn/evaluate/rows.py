@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,12 +23,17 @@ from mlnlearn.counting.relational import (
     relational,
 )
 from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.data import Data
+from mlnlearn.data.load.save import cell_type
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import NAME as TASK
+from mlnlearn.data.load.task import Task, without_tasks
 from mlnlearn.data.vocabulary import moment_name
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.files import AnyPath
+from mlnlearn.model.answer_files import write_table
 from mlnlearn.model.filled import (
     Mark,
     filled_column,
@@ -37,6 +44,8 @@ from mlnlearn.model.filled import (
 )
 from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.model import RelationalModel
+
+_SQL = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
 
 
 def row_answers(model: RelationalModel, view: Relational, base: RowSet, home: Place) -> Floats:
@@ -95,6 +104,26 @@ class RowAnswers:
         columns = {"row": list(self.names), **self.columns()}
         for cells in zip(*columns.values(), strict=True):
             yield dict(zip(columns, cells, strict=True))
+
+    def save(self, path: AnyPath, task: Task | None = None) -> None:
+        """Write the rows of a task, or the names of rows, with the answers beside them.
+
+        As CSV, or as Parquet where the name ends so.
+        """
+        columns = {"row": list(self.names)} if task is None else task.cells()
+        said = self.columns()
+        if set(said) & set(columns):  # a task may have a column of that name itself
+            said = {f"{name} of {self.target}": cells for name, cells in said.items()}
+        columns = {**columns, **said}
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        types = {
+            name: _SQL[cell_type(Column.of([cell or None for cell in cells]))]
+            for name, cells in columns.items()
+        }
+        write_table(path, text.getvalue(), types)
 
 
 def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False) -> RowAnswers:
@@ -177,6 +206,7 @@ def fill_rows(model: RelationalModel, tables: Sequence[Table]) -> FilledRows:
     """
     if model.mapping is None or model.column is None or model.row_set == TASK:
         raise InputError("only models of a column of tables fill in cells")
+    tables = without_tasks(tables)
     database, mapping = build_database(tables, model.mapping.without_limits())
     table = next(table for table in tables if table.name == model.row_set)
     settings = next(c for c in mapping[table.name].columns if c.name == model.column)

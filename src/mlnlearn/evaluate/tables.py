@@ -56,37 +56,6 @@ class WithMapping:
         return replace(self, learner=replace(cast(Any, self.learner), **settings))
 
 
-def table_attributes(mapping: Mapping) -> tuple[str, ...]:
-    """Return the predicates that hold a value for the rows of a table, in their last argument.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.load.declared import declared_mapping
-    >>> from mlnlearn.logic.schema import Schema
-    >>> table_attributes(declared_mapping(Schema.of("sex(person,value!)", "tall(person)")))
-    ('sex',)
-    """
-    return _with_role(mapping, "value")
-
-
-def table_flags(mapping: Mapping) -> tuple[str, ...]:
-    """Return the predicates that hold a yes or no for the rows of a table.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.load.declared import declared_mapping
-    >>> from mlnlearn.logic.schema import Schema
-    >>> table_flags(declared_mapping(Schema.of("sex(person,value!)", "tall(person)")))
-    ('tall',)
-    """
-    return _with_role(mapping, "flag")
-
-
-def _with_role(mapping: Mapping, role: str) -> tuple[str, ...]:
-    found = mapping.predicates()
-    return tuple(name for name, _, column in found if column is not None and column.role == role)
-
-
 def attribute_probabilities(
     model: JoinBayesModel,
     database: Database,

@@ -23,7 +23,7 @@ from mlnlearn.infer.network import Flags, Floats, Network
 from mlnlearn.infer.sampling.chains import run_chains
 from mlnlearn.infer.sampling.layout import build_layout
 from mlnlearn.infer.sampling.maxwalksat import feasible_world, maxwalksat
-from mlnlearn.model.answers import ComponentSummary
+from mlnlearn.model.answers import CLOSED_FORM, ComponentSummary
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.registry import METHODS
 
@@ -118,7 +118,7 @@ class _NetworkWorker:
         self.found, self.sampling, self.limit = found, sampling, limit
         self.marginals = np.zeros(len(found.network.forbidden))
         self.errors = np.zeros(len(found.network.forbidden))
-        self.method = np.where(found.sizes == 1, "closed form", "enumeration").astype(object)
+        self.method = np.where(found.sizes == 1, CLOSED_FORM, "enumeration").astype(object)
         self.details: dict[int, tuple[bool, float | None, float | None]] = {}
 
     def exactly(self, wanted: Flags, *, may_sample: bool) -> None:

@@ -22,6 +22,8 @@ from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import ANSWERS_MARK, write_files
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
+CLOSED_FORM = "closed form"
+"""How an atom that depends on no other unknown one is answered."""
 _SHOWN = 20
 _LINES = 1 << 16
 

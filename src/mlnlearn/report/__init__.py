@@ -1,5 +1,5 @@
 """A model on one page: rules, drawings, plots, and atoms with their explanations."""
 
-from mlnlearn.report.page import report
+from mlnlearn.report.page import report_page as report
 
 __all__ = ["report"]

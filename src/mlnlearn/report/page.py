@@ -29,7 +29,7 @@ _TRAINING = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def report(
+def report_page(
     model: object,
     databases: Database | Sequence[Database],
     query: str | Sequence[str] | None = None,
@@ -64,7 +64,7 @@ def report(
     >>> from mlnlearn.model.mln import MLN
     >>> made = smokers(30, rng=0)
     >>> mln = MLN(made.schema, made.rules)
-    >>> page = report(mln, made.databases, "cancer", title="Who falls ill?")
+    >>> page = report_page(mln, made.databases, "cancer", title="Who falls ill?")
     >>> page.startswith("<!doctype html>"), "<h1>Who falls ill?</h1>" in page
     (True, True)
     """

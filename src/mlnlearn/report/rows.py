@@ -13,14 +13,6 @@ from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.sections import section
 
 _REASONS = 3
-NAMES = {
-    "auc_roc": "area under the ROC curve",
-    "auc_pr": "area under the precision-recall curve",
-    "accuracy": "accuracy",
-    "cll": "mean log-likelihood",
-    "mae": "mean absolute error",
-}
-"""Scores of rows, in words."""
 
 
 def rows_report(
@@ -60,7 +52,7 @@ def rows_report(
     tiles = [("rules", f"{len(rules):,}")]
     if held_out is not None:
         sections.append(("scores", "Scores", _scores(held_out)))
-        tiles += [(NAMES[name], f"{score:.3f}") for name, score in held_out.scores.items()]
+        tiles += [(name, f"{score:.3f}") for name, score, _ in held_out.in_words()]
     if len(curve) > 1:
         sections.append(("learning", "Learning", _curve(curve)))
     if reasons:
@@ -122,8 +114,8 @@ def _rules(rules: Sequence[ShownRule]) -> Markup:
 def _scores(held_out: HeldOut) -> Markup:
     columns = (TableColumn("score", words=True), TableColumn("model"), TableColumn("base rate"))
     rows = [
-        (Cell(NAMES[name], NAMES[name]), Cell.of(score), Cell.of(held_out.baseline[name]))
-        for name, score in held_out.scores.items()
+        (Cell(name, name), Cell.of(score), Cell.of(baseline))
+        for name, score, baseline in held_out.in_words()
     ]
     return section("scores", "Scores", table("Scores on rows kept aside", columns, rows))
 

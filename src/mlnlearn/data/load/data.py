@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,16 +15,20 @@ from mlnlearn.data.graph import Graph, GraphSplit
 from mlnlearn.data.load.alchemy import read_databases
 from mlnlearn.data.load.boostsrl import is_boostsrl, read_boostsrl
 from mlnlearn.data.load.build import Loaded, build_database
+from mlnlearn.data.load.declared import declared_mapping
+from mlnlearn.data.load.edits import MappingLike
+from mlnlearn.data.load.files import from_csv, from_parquet
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
-from mlnlearn.data.load.urls import is_url, shown_address
+from mlnlearn.data.load.urls import is_url, shown_source
 from mlnlearn.data.triple_view import database_of
-from mlnlearn.errors import InputError, Location
+from mlnlearn.errors import InputError, InputErrors, Location
 from mlnlearn.files import open_input
 
 _SCHEMA = "schema.mln"
+_TABLE_FILES = {".csv": from_csv, ".parquet": from_parquet}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +41,18 @@ class Data:
         One or more, each with its own constants.
     mapping
         How tables became predicates; None where there were no tables.
+    declarations
+        The file of declarations beside the data that was read with them, if any was.
     """
 
     databases: tuple[Database, ...]
     mapping: Mapping | None = None
+    declarations: Path | None = None
+
+    @property
+    def tables(self) -> Mapping:
+        """The tables that the facts came from, or could have come from."""
+        return self.mapping or declared_mapping(self.databases[0].schema)
 
     def banded(self) -> Data:
         """Return the data with all numbers cut into bands, for what knows constants only.
@@ -50,7 +63,8 @@ class Data:
         if not cuts:
             return self
         databases = tuple(banded(database, cuts) for database in self.databases)
-        return Data(databases, None if self.mapping is None else self.mapping.with_cuts(cuts))
+        mapping = None if self.mapping is None else self.mapping.with_cuts(cuts)
+        return replace(self, databases=databases, mapping=mapping)
 
 
 DataLike: TypeAlias = (
@@ -94,7 +108,7 @@ def as_data(given: DataLike) -> Data:
     if isinstance(given, Loaded):
         return Data((given.database,), given.mapping)
     if isinstance(given, str | Path):
-        return _read(given)
+        return _read(given, None, None)
     if isinstance(given, abc.Mapping):
         return as_data(from_frames(given))
     if not isinstance(given, Sequence) or not given:
@@ -121,23 +135,89 @@ def _together(parts: Sequence[Data]) -> Data:
     return Data(databases, parts[0].mapping)
 
 
-def _read(source: str | Path) -> Data:
-    path = Path(source)
-    if not is_url(str(source)) and not path.exists():
-        raise InputError("no such file or folder", Location(str(source)))
-    if not is_url(str(source)) and is_boostsrl(path):
+def read_data(
+    sources: Sequence[str | Path],
+    schema: str | Path | None = None,
+    mapping: MappingLike | None = None,
+) -> list[Data]:
+    r"""Read files, folders and addresses, collecting what is wrong with any of them.
+
+    Parameters
+    ----------
+    sources
+        What `as_data` takes the names of; CSV files given together make one database, as do Parquet
+        files.
+    schema
+        Declarations: of text in Alchemy's language an ``.mln`` file, by default ``schema.mln``
+        beside it; of CSV and Parquet files an ``.sql`` file with their keys.
+    mapping
+        Changes to how tables become predicates.
+
+    Returns
+    -------
+    list of Data
+        One for each source; those of one schema may be given to `as_data` together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "schema.mln").write_text("smokes(person)\n")
+    >>> _ = (folder / "people.db").write_text("smokes(Anna)\n")
+    >>> [data] = read_data([folder / "people.db"])
+    >>> data.databases[0].count("smokes"), data.declarations.name
+    (1, 'schema.mln')
+    """
+    found: list[Data] = []
+    problems: list[InputError] = []
+    rest = [Path(source) if not is_url(str(source)) else source for source in sources]
+    for suffix, read in _TABLE_FILES.items():
+        files = [path for path in rest if isinstance(path, Path) and _is_file(path, suffix)]
+        rest = [source for source in rest if source not in files]
+        named = {path.stem: path for path in files}
+        for name in [", ".join(map(str, files))] if files else ():
+            with _collected(problems):
+                loaded = read(named, ddl=schema, mapping=mapping, name=name)
+                found.append(Data((loaded.database,), loaded.mapping))
+    for source in rest:
+        with _collected(problems):
+            found.append(_read(source, schema, mapping))
+    if problems:
+        raise InputErrors(problems)
+    return found
+
+
+def _is_file(path: Path, suffix: str) -> bool:
+    return path.suffix.lower() == suffix and path.is_file()
+
+
+@contextmanager
+def _collected(problems: list[InputError]) -> Iterator[None]:
+    try:
+        yield
+    except InputErrors as errors:
+        problems += errors.problems
+    except InputError as error:
+        problems.append(error)
+
+
+def _read(source: str | Path, schema: str | Path | None, mapping: MappingLike | None) -> Data:
+    path, address = Path(source), is_url(str(source))
+    if not address and is_boostsrl(path):
         return Data((read_boostsrl(path).database,))
-    if is_url(str(source)) or path.is_dir() or not _is_text(path):
-        shown = shown_address(str(source)) if is_url(str(source)) else str(source)
-        return as_data(build_database(read_tables(source), name=Path(shown).name))
-    schema = path.parent / _SCHEMA
-    if not schema.is_file():
+    if address or not path.is_file() or not _is_text(path):
+        tables = read_tables(source, ddl=schema)
+        return as_data(build_database(tables, mapping, shown_source(source)))
+    if schema is not None:
+        return Data(read_databases(path, schema))
+    beside = path.parent / _SCHEMA
+    if not beside.is_file():
         raise InputError(
             f"which predicates are declared? There is no {_SCHEMA} beside the file",
             Location(str(path)),
-            hint="read it with read_db(path, schema=...)",
+            hint="name the file with the declarations: --schema FILE.mln; in Python, read_data(…, schema)",
         )
-    return Data(read_databases(path, schema))
+    return Data(read_databases(path, beside), declarations=beside)
 
 
 def _is_text(path: Path) -> bool:

@@ -60,7 +60,17 @@ def read_ddl(ddl: str | Path) -> list[TableDefinition]:
     """
     if isinstance(ddl, str) and "(" in ddl:
         return _definitions(ddl, "ddl")
+    check_ddl(ddl)
     return _definitions(read_text(ddl), str(ddl))
+
+
+def check_ddl(ddl: str | Path) -> None:
+    """Refuse a file that is no SQL, such as declarations in Alchemy's language."""
+    if isinstance(ddl, Path) and ddl.suffix.lower() != ".sql":
+        raise InputError(
+            f"{ddl} is no schema for tables",
+            hint="give CREATE TABLE statements in a file that ends in .sql",
+        )
 
 
 def _definitions(text: str, source: str) -> list[TableDefinition]:

@@ -219,6 +219,11 @@ class Mapping:
                 if column.role in ("link", *ATTRIBUTES, "flag"):
                     yield column.predicate, table, column
 
+    def with_role(self, *roles: str) -> tuple[str, ...]:
+        """Return the predicates of columns that are read so, such as ``"value"`` or ``"flag"``."""
+        found = {name: column.role for name, _, column in self.predicates() if column is not None}
+        return tuple(name for role in roles for name in found if found[name] == role)
+
     def with_column(self, table: str, column: ColumnMapping) -> Mapping:
         """Return the mapping with one column's entry replaced."""
         old = self[table]

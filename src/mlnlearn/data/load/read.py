@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mlnlearn.data.load.ddl import check_ddl
 from mlnlearn.data.load.files import read_folder
 from mlnlearn.data.load.sql import read_sql
 from mlnlearn.data.load.tables import Table
@@ -34,6 +35,10 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     ('true',)
     """
     text = str(source)
+    if not is_url(text) and not Path(source).exists():
+        raise InputError("no such file or folder", Location(text))
+    if ddl is not None:
+        check_ddl(ddl)
     name = text.partition("://")[0].lower() if is_url(text) else Path(source).suffix[1:].lower()
     if name in READERS and READERS[name].home != READERS["sqlite"].home:
         found: list[Table] = READERS[name].load()(source)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mlnlearn.data.load.columns import Column, constant_name
 from mlnlearn.data.load.tables import Table
-from mlnlearn.errors import DataWarning, InputError, Location
-from mlnlearn.files import check_outputs, located
+from mlnlearn.errors import DataWarning, InputError
+from mlnlearn.files import check_new, located
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings that mean an SQLite file; anything else is a folder."""
@@ -67,14 +67,6 @@ def save_tables(tables: Sequence[Table], path: str | Path) -> None:
             raise OSError(str(error)) from None
         finally:
             shutil.rmtree(hidden, ignore_errors=True)
-
-
-def check_new(path: str | Path) -> None:
-    """Refuse a place where `save_tables` could not write: it must be new, in a folder."""
-    if os.path.lexists(str(path).replace("\0", "")):
-        where = Location(str(path))
-        raise InputError("it is there already, and nothing is overwritten", where, "name another")
-    check_outputs([path])
 
 
 def definitions(tables: Sequence[Table]) -> str:

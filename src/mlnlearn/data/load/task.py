@@ -47,6 +47,14 @@ class Task:
         """What a learner is to predict."""
         return f"{self.table.name}.{self.label}"
 
+    def cells(self) -> dict[str, list[str]]:
+        """Return the columns of the file as text."""
+        return {
+            name: [column.names[code] if code >= 0 else "" for code in column.codes.tolist()]
+            for name, column in self.table.columns.items()
+            if name != ROW
+        }
+
     def edits(self) -> dict[str, Any]:
         """Return how the columns are to be read, as settings of a mapping."""
         columns = {

@@ -10,8 +10,10 @@ from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.data import Data, as_data
 from mlnlearn.data.load.edits import MappingLike, read_edits
+from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import Task, read_task, without_tasks
+from mlnlearn.data.load.urls import shown_source
 from mlnlearn.data.load.within import task_within
 
 
@@ -33,21 +35,24 @@ class TaskData:
 
 
 def tables_data(
-    tables: Sequence[Table],
+    tables: str | Path | Sequence[Table],
     *,
+    ddl: str | Path | None = None,
     mapping: MappingLike | None = None,
     task: str | Path | None = None,
     label: str = "",
     within: Within | None = None,
     cut_off: CutOff | None = None,
-    name: str = "",
 ) -> TaskData:
     """Make data of tables, and of the task that is asked of them.
 
     Parameters
     ----------
     tables
-        As they were read; those that are tasks themselves are left out.
+        As they were read, or where they are, see `read_tables`; those that are tasks themselves are
+        left out.
+    ddl
+        For a folder, ``CREATE TABLE`` statements with the keys.
     mapping
         Changes to how columns are read.
     task
@@ -58,10 +63,10 @@ def tables_data(
         Examples to be made from the tables themselves, in place of a file.
     cut_off
         Up to when rows are used.
-    name
-        Of the data, for messages.
     """
-    found = without_tasks(tables)
+    name = shown_source(tables) if isinstance(tables, str | Path) else ""
+    given = read_tables(tables, ddl=ddl) if isinstance(tables, str | Path) else tables
+    found = without_tasks(given)
     read = None if task is None else read_task(task, found, label=label)
     if within is not None:
         read = task_within(found, within.column, within.entity, within.span)

@@ -103,6 +103,18 @@ def _split(text: str, where: Location) -> SplitResult:
     return parts
 
 
+def shown_source(source: str | Path) -> str:
+    """Return the name of a file, folder or address as it may be shown: without a password.
+
+    Examples
+    --------
+    >>> shown_source("postgresql://anna:secret@localhost/shop"), shown_source("shop.sqlite")
+    ('postgresql://anna@localhost/shop', 'shop.sqlite')
+    """
+    text = str(source)
+    return shown_address(text) if is_url(text) else without_secrets(text)
+
+
 def shown_address(text: str) -> str:
     """Return an address as it may be shown and stored: without password and settings.
 

@@ -20,7 +20,7 @@ from mlnlearn.files import RULES_MARK, AnyPath
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
+from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.drawing import rules_html, rules_svg
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.explain import explain_atom
@@ -39,7 +39,6 @@ from mlnlearn.model.boosted.hidden.conditionals import (
     independent_probabilities,
 )
 from mlnlearn.model.boosted.hidden.marginals import (
-    CLOSED_FORM,
     HiddenMarginals,
     depends_on_unknown,
     hidden_marginals,

@@ -21,7 +21,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, AnyPath
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
+from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.files import schema_from_file, schema_to_plain
 from mlnlearn.model.explanation import (
     Contribution,
@@ -43,7 +43,6 @@ from mlnlearn.model.shown import ShownRule
 from mlnlearn.syntax.mln import parse_mln
 
 Kind = Literal["logistic", "classes", "squares"]
-_CLOSED_FORM = "closed form"
 
 
 @dataclass(frozen=True)
@@ -247,9 +246,9 @@ class RelationalModel:
             tuple(known.domains[kind] for kind in kinds),
             chances,
             np.zeros(len(chances)),
-            np.full(len(chances), _CLOSED_FORM, object),
+            np.full(len(chances), CLOSED_FORM, object),
         )
-        return Answers((table,), (ComponentSummary(len(chances), 0, _CLOSED_FORM),))
+        return Answers((table,), (ComponentSummary(len(chances), 0, CLOSED_FORM),))
 
     def _with_classes(self, database: Database) -> Database:
         if not self._valued:

@@ -12,7 +12,10 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.mapping import ColumnMapping, Mapping, TableMapping
 from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.task import without_tasks
+from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
+from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.filled import Mark, filled_column, marks_table, row_places
 from mlnlearn.structure.join_bayes.features import AttributePrediction
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
@@ -58,6 +61,46 @@ class FilledColumn:
         """The most probable value of each empty cell."""
         return [self.values[place] for place in self.probabilities.argmax(axis=1).tolist()]
 
+    def most_probable(self, database: Database) -> Iterator[tuple[str, str, float]]:
+        """Yield for each empty cell its atom without a value, the best value, and its chance."""
+        names = zip(*self._keys(database), strict=True)
+        chances = self.probabilities.max(axis=1).tolist()
+        for key, value, chance in zip(names, self.best, chances, strict=True):
+            yield f"{self.prediction.node.predicate.name}({','.join(key)})", value, chance
+
+    def answers(self, database: Database) -> AnswerTable:
+        """Return the probabilities in the form of all other answers: an atom for each value."""
+        node = self.prediction.node
+        first = int(node.relationship is not None)  # after N/A
+        keys = self._keys(database)
+        domains = [Vocabulary(dict.fromkeys(names)) for names in keys]
+        codes = [[v.codes[name] for name in names] for v, names in zip(domains, keys, strict=True)]
+        columns = np.array(codes, np.int32).reshape(len(keys), -1)
+        chances = self.probabilities[:, -1]
+        if not node.is_flag:
+            values = node.values[first:]
+            chances = self.probabilities[:, first:].reshape(-1)
+            domains.append(Vocabulary(values))
+            cycled = np.tile(np.arange(len(values), dtype=np.int32), len(self.rows))
+            columns = np.vstack([np.repeat(columns, len(values), axis=1), cycled])
+        method = np.full(len(chances), CLOSED_FORM, object)
+        errors = np.zeros(len(chances))
+        return AnswerTable(node.predicate, columns, tuple(domains), chances, errors, method)
+
+    def _keys(self, database: Database) -> list[list[str]]:
+        """Return the names of the entities of each empty cell, one list for each key."""
+        node = self.prediction.node
+        kinds = node.predicate.types[: len(node.variables)]
+        codes = (
+            [self.groundings]
+            if node.relationship is None
+            else [column[self.groundings] for column in database.facts(node.relationship.name)]
+        )
+        return [
+            [database.domains[kind].names[code] for code in column.tolist()]
+            for kind, column in zip(kinds, codes, strict=True)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class Filled:
@@ -86,6 +129,11 @@ class Filled:
                 for c in self.columns
             ]
         )
+
+    def answers(self) -> Answers:
+        """Return the probabilities of all values of the empty cells."""
+        tables = tuple(column.answers(self.database) for column in self.columns)
+        return Answers(tables, tuple(ComponentSummary(len(t), 0, CLOSED_FORM) for t in tables))
 
 
 def fill_tables(
@@ -126,6 +174,7 @@ def fill_tables(
         raise InputError(
             "the model does not say how tables become predicates", hint="learn it from tables"
         )
+    tables = without_tasks(tables)
     database, mapping = build_database(tables, model.mapping.without_limits())
     predictions = model.predict(database)
     wanted = _wanted(mapping, predictions, columns)

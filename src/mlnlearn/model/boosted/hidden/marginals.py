@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MlnError
-from mlnlearn.model.answers import ComponentSummary
+from mlnlearn.model.answers import CLOSED_FORM, ComponentSummary
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask, unknown_predicates
 from mlnlearn.model.boosted.hidden.components import HiddenComponents, hidden_components
@@ -25,7 +25,6 @@ from mlnlearn.model.boosted.rules import TargetRules, bodies
 from mlnlearn.montecarlo.chains import run
 from mlnlearn.montecarlo.settings import Sampling
 
-CLOSED_FORM = "closed form"
 """The method for an atom that no other unknown atom matters to."""
 METHODS = ("auto", "exact", "gibbs")
 """Ways to answer."""
