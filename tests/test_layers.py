@@ -216,3 +216,64 @@ def test_a_class_name_stands_for_one_thing():
 def test_a_second_class_of_a_name_is_found():
     sources = {"logic/a.py": "class Part: ...", "data/b.py": "def f():\n    class Part: ..."}
     assert class_homes(sources) == {"Part": ["logic/a.py", "data/b.py"]}
+
+
+# The steps that joins are made of: these modules of `counting` are for that room alone, but for the
+# types and whole joins named here.
+JOINING = {"sparse", "dense", "duck", "kernels", "evidence_kernels", "lookups", "walks"}
+WHOLE = {
+    "SparseTable", "Room", "sum_out", "join_all",  # tables, and a join of any number of them
+    "Floats", "DuckEngine", "SCALE", "refuse_arity",
+    "PROGRAM", "count_candidates",  # all candidates of a tree's node, counted in one call
+    "Path", "MOST_WALKS", "walk_counts", "walks_of",
+}  # fmt: skip
+
+
+def joins(sources):
+    """Say where facts are joined outside `counting`.
+
+    A join finds all rows that match a key: it takes the steps of one from `counting`, or searches
+    sorted keys from both sides.
+    """
+    found = []
+    for path, text in sources.items():
+        if path.startswith("counting/") or path == "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                room, _, module = node.module.removeprefix("mlnlearn.").partition(".")
+                steps = {alias.name for alias in node.names} - WHOLE
+                if room == "counting" and module in JOINING and steps:
+                    found.append(f"{path} imports {sorted(steps)} of {node.module}")
+            if isinstance(node, ast.FunctionDef):
+                sides = {side_of(call) for call in ast.walk(node) if is_search(call)}
+                if sides == {"left", "right"}:
+                    found.append(f"{path} searches from both sides in {node.name}")
+    return found
+
+
+def is_search(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "searchsorted"
+
+
+def side_of(call):
+    given = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "side")]
+    return given[0].value if given else "left"
+
+
+def test_facts_are_joined_in_counting_alone():
+    assert joins(read_sources()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from mlnlearn.counting.sparse import SparseTable, join",
+        "def f():\n    from mlnlearn.counting.kernels import find_groups",
+        "def f(a, b):\n    return np.searchsorted(a, b, side='right') - np.searchsorted(a, b)",
+        "def f(a, b):\n    return a.searchsorted(b, 'left'), np.searchsorted(a, b, 'right')",
+    ],
+)
+def test_a_join_elsewhere_is_found(text):
+    assert len(joins({"structure/x.py": text})) == 1
+    assert joins({"counting/x.py": text}) == []

@@ -16,7 +16,7 @@ from mlnlearn.evaluate.choose import Tuned, choose
 from mlnlearn.evaluate.conditional import all_atoms, conditional_probabilities
 from mlnlearn.evaluate.cross_validate import cross_validate
 from mlnlearn.evaluate.folds import entity_folds
-from mlnlearn.evaluate.tables import WithMapping, table_attributes, table_flags
+from mlnlearn.evaluate.tables import WithMapping
 from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 
@@ -109,8 +109,8 @@ def test_values_never_seen_in_training_have_no_chance():
 
 def test_attributes_of_tables():
     database, mapping = shop()
-    assert table_attributes(mapping) == ("colour", "mark")
-    assert table_flags(mapping) == ()
+    assert mapping.with_role("value") == ("colour", "mark")
+    assert mapping.with_role("flag") == ()
     examples = attribute_examples([database, database], "mark")
     assert len(examples) == 2 * 24 * 2  # two databases, each sale, two marks
     assert examples.positives == 48
@@ -126,7 +126,7 @@ def test_cross_validation_equals_the_models_own_scores():
         folds,
         ["mark", "colour"],
         given=Conditionals(),
-        attributes=table_attributes(mapping),
+        attributes=mapping.with_role("value"),
     )
     for number, fold in enumerate(folds):
         told = learner.fit(Data(tuple(fold.train), mapping)).model.predict(fold.test[0])
@@ -189,6 +189,6 @@ def test_tables_read_off_declarations():
         "boss": "relationship", "in": "relationship", "gift": "relationship",
         "movie_2": "relationship",
     }  # fmt: skip
-    assert table_attributes(mapping) == ("of",)
-    assert table_flags(mapping) == ("tall",)
+    assert mapping.with_role("value") == ("of",)
+    assert mapping.with_role("flag") == ("tall",)
     assert mapping.as_dict()["movie_2"]["predicate"] == "movie"

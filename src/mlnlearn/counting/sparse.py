@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -129,6 +130,51 @@ def join(
     whole = len(names) == len(both)
     made = _whole if whole else _summed
     return made(matches, names, bounds, matches.room)
+
+
+def join_all(
+    tables: Sequence[SparseTable[N]],
+    through: Collection[N],
+    reduced: Callable[[SparseTable[N], Sequence[SparseTable[N]]], tuple[SparseTable[N], set[N]]],
+    bounds: Mapping[N, int],
+    room: Room,
+    tally: Callable[[int], None] | None = None,
+) -> SparseTable[N]:
+    """Join tables two at a time: first those whose join should have the fewest rows.
+
+    Parameters
+    ----------
+    tables
+        At least one.
+    through
+        The columns that tables are connected by; tables that share none of them come last.
+    reduced
+        Given a table and those that it is not joined with next, returns it as it goes into the join
+        and which of its columns are still needed after.
+    bounds, room, tally
+        As for `join`.
+    """
+    waiting = list(tables)
+    while len(waiting) > 1:
+        first, second = _nearest(waiting, through, bounds)
+        others = [table for place, table in enumerate(waiting) if place not in (first, second)]
+        left, kept = reduced(waiting[first], others)
+        right, also = reduced(waiting[second], others)
+        waiting = [join(left, right, kept | also, bounds, room, tally), *others]
+    return waiting[0]
+
+
+def _nearest(
+    tables: Sequence[SparseTable[N]], through: Collection[N], bounds: Mapping[N, int]
+) -> tuple[int, int]:
+    """Return the two tables to join next; the first two where none are connected."""
+    found = []
+    for (first, left), (second, right) in combinations(enumerate(tables), 2):
+        shared = [name for name in left.columns if name in through and name in right.columns]
+        if shared:
+            matching = math.prod(max(bounds[name], 1) for name in shared)
+            found.append((len(left) * len(right) / matching, first, second))
+    return min(found)[1:] if found else (0, 1)
 
 
 class _Matches(Generic[N]):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.arrays import Index
 from mlnlearn.data.graph import Codes, Graph, Longs, encoded
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError
@@ -178,17 +179,13 @@ class _KnownAnswers:
         keys = np.concatenate([kinds * entities + heads, (kinds + relations) * entities + tails])
         answers = np.concatenate([tails, heads])
         order = np.lexsort((answers, keys))
-        self._keys, self._answers, self._entities = keys[order], answers[order], entities
+        self._index, self._answers, self._entities = Index(keys[order]), answers[order], entities
 
     def of(self, link: int, sources: Longs) -> tuple[Longs, Longs]:
         """Return where the answers of each source begin, and the answers."""
-        keys = link * self._entities + sources
-        first = np.searchsorted(self._keys, keys)
-        counts = np.searchsorted(self._keys, keys, side="right") - first
-        starts = np.zeros(len(sources) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
-        return starts, _distinct(self._answers[places], starts)
+        first, counts = self._index.ranges(link * self._entities + sources)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return starts, _distinct(self._answers[self._index.rows(first, counts)], starts)
 
 
 def _distinct(answers: Longs, starts: Longs) -> Longs:

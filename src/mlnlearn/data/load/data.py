@@ -215,7 +215,8 @@ def _read(source: str | Path, schema: str | Path | None, mapping: MappingLike | 
         raise InputError(
             f"which predicates are declared? There is no {_SCHEMA} beside the file",
             Location(str(path)),
-            hint="name the file with the declarations: --schema FILE.mln; in Python, read_data(…, schema)",
+            hint="name the file with the declarations: --schema FILE.mln; in Python, "
+            "read_data(…, schema)",
         )
     return Data(read_databases(path, beside), declarations=beside)
 

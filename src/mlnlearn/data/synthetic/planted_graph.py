@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from mlnlearn.data.graph import Graph
 from mlnlearn.data.synthetic.names import NumberedVocabulary
@@ -87,10 +88,8 @@ def planted_graph(
 
 def _joined(first: Longs, second: Longs, entities: int) -> Longs:
     """Return the distinct pairs that two relations, one after the other, connect."""
-    order = np.argsort(second[0], kind="stable")
-    low = np.searchsorted(second[0][order], first[1])
-    counts = np.searchsorted(second[0][order], first[1], side="right") - low
-    starts = np.cumsum(counts) - counts
-    places = np.arange(counts.sum()) - np.repeat(starts - low, counts)
-    keys = np.repeat(first[0], counts) * entities + second[1][order][places]
-    return np.stack(np.divmod(np.unique(keys), entities))
+    shape = entities, entities
+    steps = [csr_array((np.ones(pairs.shape[1]), pairs), shape) for pairs in (first, second)]
+    ends = steps[0] @ steps[1]
+    ends.sort_indices()
+    return np.stack(ends.nonzero()).astype(np.int64)

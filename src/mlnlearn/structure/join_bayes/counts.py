@@ -9,7 +9,6 @@ are not asked for; each of those is a join over true links, in which an entity i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, group_sums, times
 from mlnlearn.counting.budget import Room
-from mlnlearn.counting.sparse import SparseTable, join, sum_out
+from mlnlearn.counting.sparse import SparseTable, join_all, sum_out
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.resources import in_use
@@ -301,24 +300,12 @@ class _FamilyJob:
             self._forget(table, [*links[:place], *links[place + 1 :]])
             for place, table in enumerate(links)
         ]
-        while (pair := self._nearest(tables)) is not None:
-            rest = [table for place, table in enumerate(tables) if place not in pair]
-            tables = [self._join(tables[pair[0]], tables[pair[1]], rest), *rest]
         tables += [self._alone(v) for v in self.variables if v not in linked]
-        whole = tables[0] if tables else self._nothing()
-        for table in tables[1:]:
-            whole = self._join(whole, table, [])
-        return whole
-
-    def _nearest(self, tables: Sequence[_Table]) -> tuple[int, int] | None:
-        """Return the two tables to join next: those whose join should have the fewest rows."""
-        found = []
-        for (first, left), (second, right) in combinations(enumerate(tables), 2):
-            shared = [n for n in left.columns if n.startswith("#") and n in right.columns]
-            if shared:
-                matching = math.prod(max(self.sizes[name], 1) for name in shared)
-                found.append((len(left) * len(right) / matching, first, second))
-        return min(found)[1:] if found else None
+        entities = {_entity(variable) for variable in self.variables}
+        room, tally = Room(in_use().nbytes, "a count over several tables"), self.counter.work.add
+        return join_all(
+            tables or [self._nothing()], entities, self._profiled, self.sizes, room, tally
+        )
 
     def _links(self, relationship: Relationship) -> _Table:
         entities = self.data.links[relationship.predicate.name]
@@ -358,13 +345,6 @@ class _FamilyJob:
         """Replace entities that no other table asks for by their profiles, and sum."""
         table, keep = self._profiled(table, others)
         return table if len(keep) == len(table.columns) else sum_out(table, keep, self.sizes)
-
-    def _join(self, left: _Table, right: _Table, others: Sequence[_Table]) -> _Table:
-        """Join two tables, and forget what no other one asks for."""
-        left, first = self._profiled(left, others)
-        right, second = self._profiled(right, others)
-        room = Room(in_use().nbytes, "a count over several tables")
-        return join(left, right, first | second, self.sizes, room, self.counter.work.add)
 
     def _profiled(self, table: _Table, others: Sequence[_Table]) -> tuple[_Table, set[str]]:
         """Add the profiles of entities that no other table asks for; name the columns to keep."""
