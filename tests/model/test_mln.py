@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from mlnlearn.counting.memory import MemoryEngine
-from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.sentence import sentence
-from mlnlearn.model.table import html_table, rule_table
 
 TEXT = """
 person = {Anna, Bob}
@@ -83,16 +80,12 @@ def test_sentences(text, expected):
     assert [sentence(rule) for rule in mln.rules] == [expected]
 
 
-def test_table_has_counts_and_escapes_html():
+def test_the_table_of_a_notebook_has_the_strongest_rules_first_and_escapes_html():
     mln = MLN.parse("age(p,n)\nold(p)\n0.5 old(x)\n2 age(x,m) ^ age(y,n) ^ m < n => old(y)")
-    facts = {"age": [("A", "1"), ("B", "2")], "old": [("B",)]}
-    engine = MemoryEngine([Database.from_facts(mln.schema, facts)])
-    rows = rule_table(mln.rules, engine)
-    assert [(row.weight, row.true_groundings, row.groundings) for row in rows] == [
-        (2.0, 16, 16),
-        (0.5, 1, 2),
-    ]
-    page = html_table(rows)
+    titles, rows = mln.table()
+    assert titles == ("weight", "rule", "meaning")
+    assert [row[0] for row in rows] == ["2.000", "0.500"]
+    page = mln._repr_html_()
     assert "m &lt; n" in page
-    assert "<th>true</th><th>of</th>" in page
-    assert mln._repr_html_().count("<tr>") == 3
+    assert page.count("<tr>") == 3
+    assert repr(mln) == "<MLN: 2 rules over 2 predicates>"

@@ -15,6 +15,7 @@ from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
 from mlnlearn.logic.atoms import Constant
 from mlnlearn.logic.schema import Schema
+from mlnlearn.notebook import Shown, ShownTable
 
 Columns = NDArray[np.int32]
 Facts = Mapping[str, Columns]
@@ -23,8 +24,8 @@ MOST_UNKNOWN = 20_000_000
 """More unknown atoms than this for one predicate's empty cells are refused."""
 
 
-@dataclass(frozen=True, eq=False)
-class Database:
+@dataclass(frozen=True, eq=False, repr=False)
+class Database(Shown):
     """Facts over one domain per type. Immutable.
 
     Attributes
@@ -306,6 +307,22 @@ class Database:
             unknown=keep(self.unknown),
             cells=keep(self.cells),
         )
+
+    def summary(self) -> str:
+        """Say how large it is."""
+        return str(self)
+
+    def table(self) -> ShownTable:
+        """Return the predicates, with how many of their atoms are true."""
+        rows = [
+            (
+                self.schema.declaration(predicate.name),
+                f"{self.count(predicate.name):,}",
+                f"{self.ground_atoms(predicate.name):,}",
+            )
+            for predicate in self.schema.predicates
+        ]
+        return ("predicate", "true atoms", "of"), rows
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{self.size(kind)} {kind}" for kind in self.schema.types)

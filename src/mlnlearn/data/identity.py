@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,24 @@ def settings_of(learner: DataclassInstance) -> dict[str, str]:
     >>> settings_of(Learner())
     {'steps': '3'}
     """
-    return {item.name: repr(getattr(learner, item.name)) for item in fields(learner)}
+    return {item.name: in_full(getattr(learner, item.name)) for item in fields(learner)}
+
+
+def in_full(value: object) -> str:
+    """Return all that a value holds, as text; the `repr` of models is one line.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> in_full(Schema.of("smokes(person)").predicates[0])
+    "Predicate(name='smokes', types=('person',))"
+    """
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(in_full, value))})"
+    if not is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    parts = (f"{item.name}={in_full(getattr(value, item.name))}" for item in fields(value))
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def journal_of(

@@ -44,6 +44,7 @@ from mlnlearn.model.filled import (
 )
 from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.notebook import Shown, ShownTable
 
 _SQL = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
 
@@ -54,8 +55,8 @@ def row_answers(model: RelationalModel, view: Relational, base: RowSet, home: Pl
     return model.probabilities(seen, base) if model.classes else model.scores(seen, base)
 
 
-@dataclass(frozen=True, eq=False)
-class RowAnswers:
+@dataclass(frozen=True, eq=False, repr=False)
+class RowAnswers(Shown):
     """Predictions for rows of a table.
 
     Attributes
@@ -84,6 +85,16 @@ class RowAnswers:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def summary(self) -> str:
+        """Say how many rows there are, and what is said of them."""
+        what = f"one of {', '.join(self.classes)}" if self.classes else "a number"
+        return f"{len(self):,} rows, for each {what}"
+
+    def table(self) -> ShownTable:
+        """Return the answers in the order of the rows."""
+        columns = {"row": list(self.names), **self.columns()}
+        return tuple(columns), zip(*columns.values(), strict=True)
+
     def columns(self) -> dict[str, list[str]]:
         """Return the answers as columns of text: a probability, or a prediction, or both.
 
@@ -101,9 +112,9 @@ class RowAnswers:
 
     def records(self) -> Iterator[dict[str, str]]:
         """Yield the answers one by one, with the name of the row."""
-        columns = {"row": list(self.names), **self.columns()}
-        for cells in zip(*columns.values(), strict=True):
-            yield dict(zip(columns, cells, strict=True))
+        titles, rows = self.table()
+        for cells in rows:
+            yield dict(zip(titles, cells, strict=True))
 
     def save(self, path: AnyPath, task: Task | None = None) -> None:
         """Write the rows of a task, or the names of rows, with the answers beside them.

@@ -21,6 +21,7 @@ from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import ANSWERS_MARK, write_files
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
+from mlnlearn.notebook import Shown, ShownTable
 
 CLOSED_FORM = "closed form"
 """How an atom that depends on no other unknown one is answered."""
@@ -176,8 +177,8 @@ class AnswerTable:
         return (Answer(self.predicate, *row) for row in rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers(Shown):
     """The answers to a query. Immutable.
 
     Attributes
@@ -284,17 +285,25 @@ class Answers:
         """Write atom, probability, standard error and method as CSV, in full or not at all."""
         write_files({path: csv_text([self])})
 
+    def table(self) -> ShownTable:
+        """Return the most probable atoms."""
+        rows = [
+            (str(answer.atom), f"{answer.probability:.4f}", _shown_error(answer))
+            for answer in self.top(_SHOWN)
+        ]
+        return ("atom", "probability", "standard error"), rows
+
     def __str__(self) -> str:
         lines = ["probability  standard error  atom"] if len(self) else []
         for answer in self.top(_SHOWN):
-            error = _number(answer.standard_error)
-            shown = "unknown" if error is None else f"{error:.4f}"
-            lines.append(f"{answer.probability:11.4f}  {shown:>14}  {answer.atom}")
+            error = _shown_error(answer)
+            lines.append(f"{answer.probability:11.4f}  {error:>14}  {answer.atom}")
         if len(self) > _SHOWN:
             lines.append(f"… and {len(self) - _SHOWN} more")
-        return "\n".join([*lines, self._summary()])
+        return "\n".join([*lines, self.summary()])
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
+        """Say how many atoms there are, and how they were answered."""
         parts = [f"{len(self)} atom{'s' if len(self) != 1 else ''}"]
         for method, count in Counter(c.method for c in self.components).items():
             parts.append(f"{count} component{'s' if count != 1 else ''} by {method}")
@@ -314,3 +323,8 @@ def csv_text(chunks: Iterable[Answers]) -> Iterator[str]:
     for answers in chunks:
         for table in answers.tables:
             yield from table.csv_text()
+
+
+def _shown_error(answer: Answer) -> str:
+    error = _number(answer.standard_error)
+    return "unknown" if error is None else f"{error:.4f}"

@@ -16,12 +16,13 @@ from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import EitherSign, Rule, children
 from mlnlearn.logic.normalize import clauses_of
 from mlnlearn.logic.schema import Schema
-from mlnlearn.model.table import html_table, rule_table
+from mlnlearn.model.sentence import sentence
+from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.syntax import MlnFile, parse_mln, read_mln, write_mln
 
 
-@dataclass(frozen=True)
-class MLN:
+@dataclass(frozen=True, repr=False)
+class MLN(Shown):
     """A Markov logic network: weighted formulas over a schema. Immutable.
 
     A world's probability is proportional to the exponential of the sum over rules of weight times
@@ -72,9 +73,15 @@ class MLN:
     def __str__(self) -> str:
         return write_mln(MlnFile(self.schema, self.rules)).rstrip("\n")
 
-    def _repr_html_(self) -> str:
-        """Show the rules as a table in a notebook, strongest first."""
-        return html_table(rule_table(self.rules))
+    def summary(self) -> str:
+        """Say how many rules there are, over how many predicates."""
+        return f"{len(self.rules):,} rules over {len(self.schema.predicates):,} predicates"
+
+    def table(self) -> ShownTable:
+        """Return the rules as logic and as sentences, the strongest first."""
+        ranked = sorted(self.rules, key=lambda rule: (not rule.hard, -abs(rule.weight or 0.0)))
+        rows = ((shown_weight(rule), str(rule.formula), sentence(rule)) for rule in ranked)
+        return ("weight", "rule", "meaning"), rows
 
     @property
     def soft(self) -> tuple[Rule, ...]:
@@ -164,3 +171,14 @@ def _has_either_sign(rule: Rule) -> bool:
             return True
         waiting.extend(children(part))
     return False
+
+
+def shown_weight(rule: Rule) -> str:
+    """Return a weight as tables show it.
+
+    Examples
+    --------
+    >>> shown_weight(MLN.parse("p(x)" + chr(10) + "1.23456 p(x)").rules[0])
+    '1.235'
+    """
+    return "always" if rule.hard else "" if rule.weight is None else f"{rule.weight:.3f}"

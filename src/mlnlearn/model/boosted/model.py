@@ -49,10 +49,11 @@ from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.explanation import Explanation, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.montecarlo.settings import Sampling
+from mlnlearn.notebook import Shown, ShownTable
 
 
-@dataclass(frozen=True)
-class BoostedModel:
+@dataclass(frozen=True, repr=False)
+class BoostedModel(Shown):
     """Rules learned by functional gradient boosting. Immutable.
 
     The log-odds of a target atom are the bias plus the values of all steps. Under counting
@@ -340,6 +341,15 @@ class BoostedModel:
             Draw the rules of this target only.
         """
         return str(rules_svg(self.targets if target is None else [self.rules_of(target)]))
+
+    def summary(self) -> str:
+        """Say what it predicts, in how many steps."""
+        steps = (f"{rules.predicate.name} in {len(rules.steps)} steps" for rules in self.targets)
+        return f"predicts {', '.join(steps)}"
+
+    def table(self) -> ShownTable:
+        """Return the rules with their weights."""
+        return ("rule", "weight"), ((rule, f"{weight:+.4f}") for rule, weight in self.rules())
 
     def _repr_html_(self) -> str:
         return str(rules_html(self.targets))

@@ -30,13 +30,14 @@ from mlnlearn.model.triple_answers import (
     rank_triples,
     top_answers,
 )
+from mlnlearn.notebook import Shown, ShownTable
 
 if TYPE_CHECKING:
     from mlnlearn.model.paths.explain import ExplainedTriple
 
 
-@dataclass(frozen=True, eq=False)
-class PathModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class PathModel(Shown):
     """Rules along the paths of a knowledge graph, weighted.
 
     Attributes
@@ -201,13 +202,20 @@ class PathModel:
 
         save_paths(self, path)
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Say how many rules there are."""
         return (
-            f"PathModel: {len(self.closed):,} closed rules and {len(self.constants):,} with "
+            f"{len(self.closed):,} closed rules and {len(self.constants):,} with "
             f"constants over {len(self.relations):,} relations"
         )
 
-    __repr__ = __str__
+    def table(self) -> ShownTable:
+        """Return the rules, the surest first."""
+        rows = (
+            (str(rule), f"{rule.support:,}", f"{rule.body:,}", f"{rule.confidence:.3f}")
+            for rule in self.rules()
+        )
+        return ("rule", "support", "body", "confidence"), rows
 
     # -- inside -----------------------------------------------------------------------------------
 

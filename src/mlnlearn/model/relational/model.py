@@ -40,13 +40,14 @@ from mlnlearn.model.relational.network import derived_database, derived_names, n
 from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import FeatureNode, features_of, tree_scores
 from mlnlearn.model.shown import ShownRule
+from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.syntax.mln import parse_mln
 
 Kind = Literal["logistic", "classes", "squares"]
 
 
-@dataclass(frozen=True)
-class RelationalModel:
+@dataclass(frozen=True, repr=False)
+class RelationalModel(Shown):
     """Trees of tests on features along links, whose values add up to scores. Immutable.
 
     Attributes
@@ -327,6 +328,15 @@ class RelationalModel:
         return pick, atom_of(database, atom, codes)
 
     # What is written and read.
+
+    def summary(self) -> str:
+        """Say what it predicts, with how many trees."""
+        return next(self._lines())
+
+    def table(self) -> ShownTable:
+        """Return the rules of the short list."""
+        rows = ((rule.sentence, f"{rule.weight:+.4f}") for rule in self.shown_rules())
+        return ("rule", "weight"), rows
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

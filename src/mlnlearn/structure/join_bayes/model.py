@@ -31,6 +31,7 @@ from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.model.explanation import Explanation, codes_of, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.shown import ShownRule
+from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import AttributePrediction, attribute_features
@@ -44,8 +45,8 @@ Floats = NDArray[np.float64]
 FORMAT = "mlnlearn join bayes 1"
 
 
-@dataclass(frozen=True, eq=False)
-class JoinBayesModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class JoinBayesModel(Shown):
     """A parametrized Bayes net and the weighted conjunctions made from it. Immutable.
 
     Attributes
@@ -83,6 +84,14 @@ class JoinBayesModel:
             ]
             start += family.size
         return MLN(self.schema, tuple(rules))
+
+    def summary(self) -> str:
+        """Say how large the net is."""
+        return f"a net of {len(self.net.nodes):,} nodes, with {len(self.weights):,} weights"
+
+    def table(self) -> ShownTable:
+        """Return the rules, the strongest first."""
+        return self.mln().table()
 
     def __str__(self) -> str:
         return str(self.mln())
