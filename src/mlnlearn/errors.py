@@ -7,7 +7,8 @@ catch that one class and show ``str(error)`` to a person.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -172,6 +173,30 @@ class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
                 break
             lines.append(text)
         return "\n".join(lines)
+
+
+def raise_all(problems: Sequence[InputError]) -> None:
+    """Raise all problems of an input together, if there are any."""
+    if problems:
+        raise InputErrors(problems)
+
+
+@contextmanager
+def collected(problems: list[InputError]) -> Iterator[None]:
+    """Note what is wrong with one part of an input, and go on with the next.
+
+    Examples
+    --------
+    >>> problems = []
+    >>> with collected(problems):
+    ...     raise InputErrors([InputError("one"), InputError("another")])
+    >>> [problem.message for problem in problems]
+    ['one', 'another']
+    """
+    try:
+        yield
+    except InputError as error:
+        problems += error.problems if isinstance(error, InputErrors) else [error]
 
 
 class CountOverflowError(MlnError):

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, Location, collected, raise_all
 
 RULES_MARK = "// mlnlearn rules\n"
 """The first line of rules that we write."""
@@ -286,13 +286,9 @@ def check_outputs(
     seen: set[object] = set()
     problems: list[InputError] = []
     for path in outputs:
-        try:
-            with located(path, "write"):
-                _check_output(path, read, seen, replace)
-        except InputError as problem:
-            problems.append(problem)
-    if problems:
-        raise InputErrors(problems)
+        with collected(problems), located(path, "write"):
+            _check_output(path, read, seen, replace)
+    raise_all(problems)
 
 
 def check_new(path: AnyPath) -> None:

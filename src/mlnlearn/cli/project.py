@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mlnlearn.errors import InputError, InputErrors, did_you_mean
+from mlnlearn.errors import InputError, did_you_mean, raise_all
 from mlnlearn.files import read_text
 from mlnlearn.toml import Toml
 
@@ -54,8 +54,7 @@ def project_options(commands: Mapping[str, Any], folder: Path) -> dict[str, Any]
                     problems.append(_unknown(f"option of {name}", known[name], toml, name, option))
                 else:
                     found[name][known[name][option]] = _plain(own, toml, problems, name, option)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return found
 
 

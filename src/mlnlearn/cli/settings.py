@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import mlnlearn as ml
-from mlnlearn.errors import InputError, InputErrors, did_you_mean
+from mlnlearn.errors import InputError, collected, did_you_mean, raise_all
 from mlnlearn.registry import Entry
 from mlnlearn.settings import Setting, alternatives, describe, plain_type
 
@@ -55,17 +55,14 @@ def parse_settings(
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         owners = [learner for learner, settings in known.items() if name in settings]
-        try:
+        with collected(problems):
             if not equals:
                 raise InputError(f"--set {text}: expected name=value")
             if not owners:
                 raise _unknown(name, learners, known)
             for learner in owners:
                 found[learner][name] = _read(value, known[learner][name])
-        except InputError as problem:
-            problems.append(problem)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return found
 
 

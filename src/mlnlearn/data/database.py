@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.sampling import MOST_KEYS, keys_of, unpack
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import InputError, InputErrors, MemoryLimitError, raise_all
 from mlnlearn.logic.atoms import Constant
 from mlnlearn.logic.schema import Schema
 from mlnlearn.notebook import Shown, ShownTable
@@ -137,8 +137,7 @@ class Database(Shown):
                 merged = _sorted_unique(both, radices)
                 if merged.shape[1] < both.shape[1]:
                     problems.append(InputError(f"an atom of {name} is both {first} and {second}"))
-        if problems:
-            raise InputErrors(problems)
+        raise_all(problems)
 
     def size(self, kind: str) -> int:
         """Return the number of constants of a type."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import Places, Population, domain_sizes, occurring
 from mlnlearn.data.sampling import distinct, number_of_keys, pack, unpack
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import InputError, MemoryLimitError, raise_all
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
 _MOST_EXAMPLES = 100_000_000
@@ -187,8 +187,7 @@ def given(
         for row in database.decode(predicate, unpack(both, sizes)):
             problems.append(InputError(f"{predicate}{row} is listed as positive and as negative"))
         parts.append((pair[0], pair[1]))
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return _gather(databases, predicate, parts, 1.0)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import InputError, MemoryLimitError, raise_all
 from mlnlearn.logic.atoms import Constant, Variable
 from mlnlearn.logic.formulas import (
     EitherSign,
@@ -98,8 +98,7 @@ def _choices(rule: Rule, domains: Mapping[str, Sequence[str]]) -> list[list[Cons
             problems.append(InputError(f"no constants given for type {kind!r} of +{variable}"))
         else:
             choices.append([Constant(name) for name in domains[kind]])
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return choices
 
 

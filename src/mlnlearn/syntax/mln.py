@@ -8,7 +8,7 @@ from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 
-from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
+from mlnlearn.errors import DataWarning, InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
 from mlnlearn.logic.formulas import And, Rule, free_variables
@@ -168,8 +168,7 @@ def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
     problems = [*checker.problems, *checker.foreign_constants()]
     if len(problems) == 1:
         raise problems[0]
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return rule
 
 

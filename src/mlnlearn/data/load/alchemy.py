@@ -13,7 +13,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.columns import sorted_names
 from mlnlearn.data.load.ground_atoms import AtomBuilder
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.db import DbText, scan_databases, scan_db
@@ -103,8 +103,7 @@ def read_databases(
             databases.append(database_of([part], declared, name))
         except InputErrors as errors:
             problems += errors.problems
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return tuple(databases)
 
 

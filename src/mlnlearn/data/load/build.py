@@ -35,7 +35,7 @@ from mlnlearn.data.load.reading import OTHER
 from mlnlearn.data.load.spelling import moment_spelling, read_moments, read_numbers
 from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
 from mlnlearn.data.vocabulary import Vocabulary, moment_name, number_name, seconds_of
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, raise_all
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
@@ -71,8 +71,7 @@ def build_database(
     edits = with_cut_off(read_edits(mapping, linked), cut_off, linked)
     keyed = apply_keys(linked, edits)
     problems = check_tables(keyed)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     keyed = without_lost_links(with_row_numbers(keyed, edits), edits)
     limits = time_limits(edits)
     if limits:
@@ -135,8 +134,7 @@ class _DatabaseBuilder:
         )
 
     def _refuse_problems(self) -> None:
-        if self.problems:
-            raise InputErrors(self.problems)
+        raise_all(self.problems)
 
     def _prepare_values(self, entry: TableMapping, settings: ColumnMapping) -> None:
         """Keep the values that are wanted, and make all others one."""

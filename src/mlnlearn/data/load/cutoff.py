@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table, dangling
-from mlnlearn.errors import DataWarning, InputError, InputErrors
+from mlnlearn.errors import DataWarning, InputError, raise_all
 
 Mask = NDArray[np.bool_]
 
@@ -145,8 +145,7 @@ def cut_tables(
         if not faults and not used.all():
             found[name] = _rows(found[name], used)
             changed.append(name)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     while changed:
         target = changed.pop()
         pointing = [(t.name, key) for t in tables for key in t.foreign_keys if key.table == target]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,7 +23,7 @@ from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url, shown_source
 from mlnlearn.data.triple_view import database_of
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, Location, collected, raise_all
 from mlnlearn.files import open_input
 
 _SCHEMA = "schema.mln"
@@ -176,29 +175,18 @@ def read_data(
         rest = [source for source in rest if source not in files]
         named = {path.stem: path for path in files}
         for name in [", ".join(map(str, files))] if files else ():
-            with _collected(problems):
+            with collected(problems):
                 loaded = read(named, ddl=schema, mapping=mapping, name=name)
                 found.append(Data((loaded.database,), loaded.mapping))
     for source in rest:
-        with _collected(problems):
+        with collected(problems):
             found.append(_read(source, schema, mapping))
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return found
 
 
 def _is_file(path: Path, suffix: str) -> bool:
     return path.suffix.lower() == suffix and path.is_file()
-
-
-@contextmanager
-def _collected(problems: list[InputError]) -> Iterator[None]:
-    try:
-        yield
-    except InputErrors as errors:
-        problems += errors.problems
-    except InputError as error:
-        problems.append(error)
 
 
 def _read(source: str | Path, schema: str | Path | None, mapping: MappingLike | None) -> Data:

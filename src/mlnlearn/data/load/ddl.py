@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mlnlearn.data.load.tables import ForeignKey
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 
 _SKIPPED = {"begin", "commit", "end", "insert", "pragma", "set", "use", "lock", "unlock"}
@@ -88,8 +88,7 @@ def _definitions(text: str, source: str) -> list[TableDefinition]:
                 break
         connection.set_authorizer(None)
         found = [] if problems else sqlite_definitions(connection)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     if not found:
         raise InputErrors([InputError("no CREATE TABLE statement found", Location(source), _HINT)])
     return found

@@ -12,7 +12,7 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.ddl import TableDefinition, read_ddl
 from mlnlearn.data.load.guess import guess_keys
 from mlnlearn.data.load.tables import Keys, KeysLike, Table
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, raise_all
 
 
 def define_tables(
@@ -51,8 +51,7 @@ def define_tables(
         if name not in names:
             known = ", ".join(sorted(names)) or "none"
             problems.append(InputError(f"keys: no such table {name!r}; loaded are: {known}"))
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     if ddl is None and not keys:
         return guess_keys(defined)
     return [_with_keys(table, keys) for table in defined]

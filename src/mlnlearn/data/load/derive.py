@@ -20,7 +20,7 @@ from mlnlearn.data.load.names import clean_name, type_name, unused
 from mlnlearn.data.load.reading import Reading, read_column, row_time
 from mlnlearn.data.load.spelling import moment_spelling, number_spelling
 from mlnlearn.data.load.tables import ROW, Table, resolve_reference
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, collected, raise_all
 
 
 def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
@@ -48,18 +48,14 @@ def derive_mapping(tables: Sequence[Table], edits: Edits) -> Mapping:
     entries = []
     for table in tables:
         edit = edits.get(table.name, {"columns": {}})
-        try:
+        with collected(problems):
             entries.append(_table_mapping(table, known, edit))
-        except InputError as error:
-            problems.append(error)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     skipped = [name for name, edit in edits.items() if edit.get("kind") == "skip"]
     entries += [TableMapping(name, "skip") for name in skipped]
     mapping = _with_value_types(_with_predicate_names(entries))
     problems = [edits.problem(path, message) for path, message in _check(mapping, edits)]
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return mapping
 
 

@@ -17,7 +17,7 @@ from mlnlearn.data.load.mapping import ATTRIBUTES, KINDS, NULLS, ROLES, Mapping
 from mlnlearn.data.load.names import is_name
 from mlnlearn.data.load.reading import moments_of, row_time
 from mlnlearn.data.load.tables import ROW, ForeignKey, Table, resolve_reference
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 from mlnlearn.toml import Toml
 
@@ -70,8 +70,7 @@ def read_edits(mapping: MappingLike | None, tables: Sequence[Table]) -> Edits:
     data, toml = _plain(mapping)
     known = {table.name: table for table in tables}
     problems = [_problem(toml, path, message) for path, message in _check(data, known)]
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return Edits({name: {"columns": {}} | dict(values) for name, values in data.items()}, toml)
 
 

@@ -16,7 +16,7 @@ from mlnlearn.data.load.files import read_csv
 from mlnlearn.data.load.names import clean_name
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, collected, raise_all
 from mlnlearn.logic.atoms import Constant, Predicate
 from mlnlearn.logic.schema import Schema
 
@@ -56,14 +56,9 @@ def facts_from_csv(
     tables: dict[str, Table] = {}
     problems: list[InputError] = []
     for file in sorted(path.glob("*.csv")):
-        try:
+        with collected(problems):
             tables[file.stem] = _fact_table(file, schema)
-        except InputErrors as errors:
-            problems += errors.problems
-        except InputError as error:
-            problems.append(error)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return _database(schema, tables, domains or {}, name or path.resolve().name)
 
 
@@ -80,8 +75,7 @@ def _fact_table(file: Path, schema: Schema) -> Table:
     for title, column in table.columns.items():
         empty = np.flatnonzero(column.missing)
         problems += table.problems_at(empty, title, lambda _: "an argument is empty")
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return table
 
 
@@ -119,8 +113,7 @@ def triples_from_csv(
         tuple(Predicate(found, (kind, kind)) for found in sorted(set(names)))
     )
     problems = _check_relations(table, names, declared, keep=schema is not None)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     order = np.argsort(relation.codes, kind="stable")
     starts = np.searchsorted(relation.codes[order], np.arange(len(names) + 1))
     facts = {
@@ -149,8 +142,7 @@ def _triple_table(path: Path, delimiter: str) -> Table:
         if "" in column.names:
             empty = np.flatnonzero(column.codes == column.names.index(""))
             problems += table.problems_at(empty, title, lambda _: "the cell is empty")
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return table
 
 
@@ -213,8 +205,7 @@ def _database(
             problems += _outside(table, title, kind, codes)
             coded.append(codes)
         true[predicate] = np.stack(coded)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return Database.from_codes(schema, vocabularies, true, name=name)
 
 

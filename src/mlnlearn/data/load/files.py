@@ -16,7 +16,7 @@ from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.sql import duckdb_columns
 from mlnlearn.data.load.tables import KeysLike, Table
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, collected, raise_all
 
 Source = str | Path | abc.Mapping[str, str | Path]
 NULLS = ("", "\\N", "NULL", "null", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "?")
@@ -164,14 +164,9 @@ def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table
     tables: list[Table] = []
     problems: list[InputError] = []
     for name, path in files.items():
-        try:
+        with collected(problems):
             tables.append(read(name, path))
-        except InputErrors as errors:
-            problems += errors.problems
-        except InputError as error:
-            problems.append(error)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return tables
 
 
@@ -182,8 +177,7 @@ def read_csv(
     cells = read_cells(path, delimiter)
     header = [title.strip() for title in cells.first]
     problems = _check_header(header, str(path), cells.first_line) + cells.problems
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     columns = {
         title: _without(column, missing)
         for title, column in zip(header, cells.columns, strict=True)

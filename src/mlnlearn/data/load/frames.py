@@ -14,7 +14,7 @@ from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.tables import KeysLike, Table
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, Location, collected, raise_all
 
 
 def from_frames(
@@ -45,14 +45,12 @@ def from_frames(
     >>> list(database.rows("smokes")), list(database.rows("friends"))
     ([('1',)], [('1', '2')])
     """
-    tables, problems = [], []
+    tables: list[Table] = []
+    problems: list[InputError] = []
     for table, frame in frames.items():
-        try:
+        with collected(problems):
             tables.append(read_frame(table, frame))
-        except InputError as error:
-            problems.append(error)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return build_database(define_tables(tables, ddl, keys), mapping, name, cut_off)
 
 

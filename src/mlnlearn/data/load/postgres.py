@@ -14,7 +14,7 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.ddl import TableDefinition
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.load.urls import ServerAddress
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 
 if TYPE_CHECKING:  # the client library is an extra, loaded where it is used
     from psycopg import Connection, Cursor
@@ -185,8 +185,7 @@ def _wanted(known: list[_Found], wanted: Iterable[str] | None) -> list[_Found]:
         for name in asked
         if name not in by_name
     ]
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return [by_name[name] for name in asked]
 
 

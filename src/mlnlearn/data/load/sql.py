@@ -20,7 +20,7 @@ from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.postgres import is_postgres, read_address, read_postgres
 from mlnlearn.data.load.tables import ForeignKey, KeysLike, Table
 from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import open_input
 
 if TYPE_CHECKING:  # an extra
@@ -137,8 +137,7 @@ def _chosen(definitions: list[TableDefinition], wanted: list[str] | None) -> lis
         for name in wanted or ()
         if name not in known
     ]
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return definitions if wanted is None else [known[name] for name in wanted]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mlnlearn.data.database import Database
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import InputError, MemoryLimitError, raise_all
 from mlnlearn.infer.grounding.assemble import HARD, Assembler
 from mlnlearn.infer.grounding.evidence import Evidence
 from mlnlearn.infer.grounding.instances import ClauseGrounder, RuleInstances
@@ -107,8 +107,7 @@ def check_rules(mln: MLN, database: Database) -> None:
                     hint="give a weight, make it hard with a full stop, or learn weights first",
                 )
             )
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
 
 
 def _expanded(

@@ -17,7 +17,7 @@ import numpy as np
 from mlnlearn.counting.arrays import pack, unpack
 from mlnlearn.counting.blocks import Blocks
 from mlnlearn.data.database import Columns, Database
-from mlnlearn.errors import InputError, InputErrors, MemoryLimitError
+from mlnlearn.errors import InputError, MemoryLimitError, collected, raise_all
 from mlnlearn.infer.network import Codes, GroundAtoms, Ints
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
@@ -175,8 +175,7 @@ def open_predicates(
                 hint="list the atoms to ask for as ?P(A), or ask for all that are not evidence",
             )
         )
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     closed = {*closed, *(query if query_evidence else ())} - set(open)
     asked = {*query, *open, *database.open}
     return frozenset(
@@ -231,16 +230,11 @@ def world_of(database: Database, predicates: Iterable[str], opened: Collection[s
             continue
         if name not in opened and not database.unknown_facts(name).shape[1]:
             continue
-        try:
-            found, own = _knowledge(database, predicate, name in opened, first)
-        except InputError as problem:
-            problems.append(problem)
-            continue
-        known[name] = found
-        cardinalities.append(own)
-        first += len(own)
-    if problems:
-        raise InputErrors(problems)
+        with collected(problems):
+            known[name], own = _knowledge(database, predicate, name in opened, first)
+            cardinalities.append(own)
+            first += len(own)
+    raise_all(problems)
     return World(database, known, np.concatenate(cardinalities))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.graph import BACK
-from mlnlearn.errors import InputError, InputErrors, Location
+from mlnlearn.errors import InputError, Location, raise_all
 from mlnlearn.files import AnyPath, read_text
 
 COLUMNS = (
@@ -136,8 +136,7 @@ def read_rules(path: AnyPath) -> list[PathRule]:
             rules.append(parse_rule(cells))
         except ValueError as error:
             problems.append(InputError(str(error), Location(str(path), number)))
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return rules
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, collected, raise_all
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 
@@ -56,12 +56,10 @@ def read_modes(modes: Sequence[str], schema: Schema, target: str) -> tuple[Mode,
     >>> len(read_modes(["likes(+,-)", "happy(+)"], Schema.of("likes(p,p)", "happy(p)"), "happy"))
     1
     """
-    parsed, problems = [], []
+    parsed: list[Mode] = []
+    problems: list[InputError] = []
     for text in modes:
-        try:
+        with collected(problems):
             parsed.append(Mode.parse(text, schema))
-        except InputError as problem:
-            problems.append(problem)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return tuple(mode for mode in parsed if mode.predicate.name != target)

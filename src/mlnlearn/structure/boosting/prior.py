@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlnlearn.counting.pattern import Argument, Pattern
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, collected, raise_all
 from mlnlearn.logic.atoms import Atom, Comparison, Literal, Variable
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.formulas import Rule
@@ -28,15 +28,12 @@ def prior_clauses(
     1.5
     """
     found: dict[str, list[HornClause]] = {name: [] for name in targets}
-    problems = []
+    problems: list[InputError] = []
     for rule in () if initial is None else initial.rules:
-        try:
+        with collected(problems):
             target, clause = _horn(rule, targets, schema)
             found[target].append(clause)
-        except InputError as problem:
-            problems.append(problem)
-    if problems:
-        raise InputErrors(problems)
+    raise_all(problems)
     return {name: ClauseList(tuple(clauses)) for name, clauses in found.items()}
 
 

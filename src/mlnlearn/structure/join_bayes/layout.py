@@ -8,7 +8,7 @@ from itertools import chain
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping
-from mlnlearn.errors import InputError, InputErrors
+from mlnlearn.errors import InputError, raise_all
 from mlnlearn.logic.atoms import Predicate, Variable
 from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 
@@ -141,8 +141,7 @@ class _LayoutBuilder:
         return role == "flag" or any(len(db.domains[kind]) for db in self.databases)
 
     def layout(self) -> NetLayout:
-        if self.problems:
-            raise InputErrors(self.problems)
+        raise_all(self.problems)
         kinds: dict[str, int] = {predicate.types[0]: 1 for predicate in self.entity_attributes}
         for link in self.links:
             for kind in link.types:
