@@ -137,7 +137,7 @@ def test_the_tables_fit_the_screen(folder, program):
     [
         ("--learner mln-xx --db area1.db area2.db --query advisedBy", "no learner 'mln-xx'"),
         ("--learner laj-dt --db area1.db --tables shop --query student", "not both"),
-        ("--learner rdn-b --query student", "--db or --tables"),
+        ("--learner rdn-b --query student", "--db: name one or more databases"),
         ("--learner rdn-b --db area1.db area2.db", "--query: name the predicates"),
         ("--learner rdn-b --db area1.db --query student --entities person --time year",
          "--entities and --time are different ways"),

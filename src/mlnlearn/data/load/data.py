@@ -129,7 +129,7 @@ def _together(parts: Sequence[Data]) -> Data:
             name = database.name or f"database {number}"
             raise InputError(
                 f"{name} does not declare the same predicates as {first.name or 'the first one'}",
-                hint="learn from databases of one schema",
+                hint="give databases of one schema",
             )
     return Data(databases, parts[0].mapping)
 
