@@ -1,8 +1,8 @@
-"""Two versions side by side, case by case in one run: ``python -m bench.compare OLD NEW FILE.md``.
+"""Two versions side by side, in one run: ``python -m bench.compare OLD NEW FILE.md [case …]``.
 
 OLD and NEW are roots of two trees of the project, each with its own ``bench`` and ``src``. Every
-case is run by both in turn, a few times; of times the least counts, of memory the most. Cases of a
-module are named as its ``CASES`` are.
+case is run by both in turn, as often as ``MLNLEARN_BENCH_TIMES`` says; of times the least counts,
+of memory the most. Cases are named ``module:case``, as the module's ``CASES`` are.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from bench.__main__ import machine
 from bench.result import Result
 
 CASES = (
-    ("boosting", "uwcse_mln-bt"),
-    ("boosting", "uwcse_mln-bc"),
-    ("boosting", "uwcse_rdn-b"),
-    ("boosting", "cora"),
-    ("structure", "gslp_imdb"),
-    ("structure", "gslp_uwcse"),
-    ("structure", "msl_uwcse"),
-    ("flips", "uwcse"),
-    ("flips", "cora"),
-    ("flips", "university"),
+    "boosting:uwcse_mln-bt",
+    "boosting:uwcse_mln-bc",
+    "boosting:uwcse_rdn-b",
+    "boosting:cora",
+    "structure:gslp_imdb",
+    "structure:gslp_uwcse",
+    "structure:msl_uwcse",
+    "flips:uwcse",
+    "flips:cora",
+    "flips:university",
 )
-TIMES = 3
+TIMES = int(os.environ.get("MLNLEARN_BENCH_TIMES", "3"))
 SLOWER = 1.1
 _TEXT = """# Speed, before and after
 
 What `python -m bench.compare OLD NEW docs/results/speed_compared.md` wrote ({machine}): every case
-run {times} times by version 0.1 and by this one in turn, each in a process of its own; of times the
+run {times}× by version 0.1 and by this one in turn, each in a process of its own; of times the
 least, of memory the most. Ratios above {slower} are marked; a small minus WPLL is good.
 
 | what | 0.1 | now | ratio |
@@ -85,9 +85,10 @@ def rows(old: Path, new: Path, module: str, case: str) -> list[str]:
 
 def write_page() -> None:
     """Run all cases, print the rows as they come, and write the page."""
-    old, new, page = (Path(argument).resolve() for argument in sys.argv[1:])
+    old, new, page = (Path(argument).resolve() for argument in sys.argv[1:4])
     written: list[str] = []
-    for module, case in CASES:
+    for name in sys.argv[4:] or CASES:
+        module, _, case = name.partition(":")
         written += rows(old, new, module, case)
         print("\n".join(written[-5:]), flush=True)
         text = _TEXT.format(machine=machine(), times=TIMES, slower=SLOWER, rows="\n".join(written))

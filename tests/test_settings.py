@@ -3,7 +3,7 @@
 import inspect
 import math
 import re
-from dataclasses import FrozenInstanceError, dataclass, replace
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,22 +12,10 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.settings import Above, AtLeast, Between, Bounds, Settings, alternatives, describe
 
+NEEDED = {"target": "smokes", "base": ml.BoostedMLN(target="smokes")}
 LEARNERS = {
-    ml.BoostedMLN: {"target": "smokes"},
-    ml.BoostedRDN: {"target": "smokes"},
-    ml.StructuralEM: {"base": ml.BoostedMLN(target="smokes")},
-    ml.GSLP: {},
-    ml.MSL: {},
-    ml.LSM: {},
-    ml.LHL: {},
-    ml.ILS: {},
-    ml.DiscriminativeILS: {"target": "smokes"},
-    ml.BUSL: {},
-    ml.HGSM: {},
-    ml.DMSP: {"target": "smokes"},
-    ml.LiftedStructureLearner: {},
-    ml.LAJDT: {},
-    ml.MBN: {},
+    kind: {item.name: NEEDED[item.name] for item in fields(kind) if item.default is MISSING}
+    for kind in dict.fromkeys(entry.load() for entry in ml.LEARNERS.values())
 }
 EACH = [(kind, name) for kind in LEARNERS for name in describe(kind)]
 

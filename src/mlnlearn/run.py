@@ -223,5 +223,5 @@ def drive(
     if best is None:
         raise MlnError("the learner made no model")
     notes = replace(best.notes, seconds=course.seconds, stopped=stopped)
-    _LOG.info("learned in %.3f s%s", course.seconds, f": {stopped}" if stopped else "")
+    _LOG.info("learned in %.3f s%s", notes.seconds, f": {stopped}" if stopped else "")
     return Fitted(best.model, notes)
