@@ -17,8 +17,8 @@ from mlnlearn.counting.exclusive import block_atoms
 from mlnlearn.counting.flips import Flips
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.weights.compress import mixed, multipliers
 from mlnlearn.weights.rows import RowBlocks, Rows, by_row, handy
+from mlnlearn.weights.signatures import mixed, multipliers
 
 
 def compress_blocks(

@@ -10,38 +10,19 @@ too, and no vector is built but one for each distinct row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mlnlearn.counting.arrays import Codes, Ints, common_keys, expand_ranges, pack, unpack
+from mlnlearn.counting.arrays import Ints, pack, unpack
 from mlnlearn.counting.flips import Flips, FlipTable, lookup
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.weights.cells import ALL, SPREAD, CompressedCells, cells_of
 from mlnlearn.weights.rows import Rows, by_row, handy
-
-Signatures = NDArray[np.uint64]
-
-_MOST_CELLS = 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class CompressedCells:
-    """Groups of ground atoms with one flip-count vector each, before equal ones are merged.
-
-    A cell is a single listed atom, or all unlisted atoms whose arguments lie in given classes; then
-    `columns` hold some member of each class.
-    """
-
-    database: Codes
-    columns: tuple[Codes, ...]
-    listed: NDArray[np.bool_]
-    size: Ints
-    true: NDArray[np.bool_]
-    signature: Signatures
+from mlnlearn.weights.signatures import Signatures, multipliers
 
 
 def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
@@ -63,7 +44,7 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     ([[1.0]], [[2.0]], [[1000000.0]])
     """
     tables = _signature_tables(stack, predicate, flips)
-    cells = _with_products(stack, flips, _cells(stack, predicate, tables, flips))
+    cells = _with_products(stack, flips, cells_of(stack, predicate, tables, flips))
     order = np.argsort(cells.signature, kind="stable")
     ordered = cells.signature[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.empty(0, bool)
@@ -76,22 +57,6 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
         for sizes in (np.where(cells.true, cells.size, 0), cells.size)
     )
     return Rows(np.arange(len(flips)), handy(counts), true, total)
-
-
-def multipliers(features: int) -> Signatures:
-    """Return fixed odd random numbers: the coefficients of the features in a signature."""
-    rng = np.random.default_rng(0x6D6C6E)
-    numbers = rng.integers(0, 2**64, size=features, dtype=np.uint64, endpoint=False)
-    return numbers | np.uint64(1)
-
-
-def mixed(values: Signatures) -> Signatures:
-    """Scramble 64-bit numbers (one step of SplitMix64), so that sums tell multisets apart."""
-    with np.errstate(over="ignore"):
-        found = values + np.uint64(0x9E3779B97F4A7C15)
-        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
 
 
 def _signature_tables(
@@ -133,33 +98,6 @@ def _merge(
     return FlipTable(places, numbers, tuple(codes), sums.view(np.int64))
 
 
-def _lookup(
-    stack: Stack, predicate: Predicate, table: FlipTable, database: Codes, columns: Sequence[Codes]
-) -> Signatures:
-    return lookup(stack, predicate, table, database, columns).view(np.uint64)
-
-
-def _cells(
-    stack: Stack,
-    predicate: Predicate,
-    tables: Sequence[FlipTable],
-    flips: Sequence[Flips],
-) -> CompressedCells:
-    database, columns, true = _listed(stack, predicate, tables)
-    signature = np.zeros(len(database), np.uint64)
-    for table in tables:
-        signature += _lookup(stack, predicate, table, database, columns)
-    rest = _unlisted(stack, predicate, tables, flips, database, columns)
-    return CompressedCells(
-        np.concatenate([database, rest.database]),
-        tuple(np.concatenate(pair) for pair in zip(columns, rest.columns, strict=True)),
-        np.concatenate([np.ones(len(database), bool), rest.listed]),
-        np.concatenate([np.ones(len(database), np.int64), rest.size]),
-        np.concatenate([true, rest.true]),
-        np.concatenate([signature, rest.signature]),
-    )
-
-
 def _with_products(stack: Stack, flips: Sequence[Flips], cells: CompressedCells) -> CompressedCells:
     """Add the signatures of counts in product form, whose factors are one value on each cell."""
     signature = cells.signature
@@ -171,181 +109,23 @@ def _with_products(stack: Stack, flips: Sequence[Flips], cells: CompressedCells)
     return replace(cells, signature=signature)
 
 
-def _listed(
-    stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]
-) -> tuple[Codes, list[Codes], NDArray[np.bool_]]:
-    """Return the atoms to take one by one: the true ones, and those in tables of several places."""
-    facts = stack.relation(predicate)
-    sizes = stack.key_sizes(predicate.types)
-    parts = [pack([facts.database, *facts.columns], sizes)]
-    for table in tables:
-        if len(table.places) > 1:
-            parts.append(pack(_all_places(stack, predicate, table), sizes))
-    keys = [part for part in parts if part is not None]
-    if len(keys) < len(parts):
-        raise MemoryLimitError(f"the domains of {predicate} are too large to number its atoms")
-    distinct = np.unique(np.concatenate(keys))
-    database, *columns = unpack(distinct, sizes)
-    true = np.zeros(len(distinct), bool)
-    true[np.searchsorted(distinct, keys[0])] = True
-    return database, columns, true
-
-
-def _all_places(stack: Stack, predicate: Predicate, table: FlipTable) -> list[Codes]:
-    """Extend a table's keys by every constant at the places it leaves open."""
-    database = table.database
-    known = dict(zip(table.places, table.columns, strict=True))
-    for place, kind in enumerate(predicate.types):
-        if place in known:
-            continue
-        sizes = stack.sizes(kind)
-        lengths = sizes[database]
-        if int(lengths.sum()) > _MOST_CELLS:
-            raise MemoryLimitError(
-                f"{int(lengths.sum()):,} atoms of {predicate} would have to be listed one by one",
-                hint="drop the formula that ties two of its arguments together",
-            )
-        members = expand_ranges((np.cumsum(sizes) - sizes)[database], lengths)
-        known = {p: np.repeat(column, lengths) for p, column in known.items()}
-        known[place] = stack.members(kind).columns[0][members]
-        database = np.repeat(database, lengths)
-    return [database, *(known[place] for place in range(predicate.arity))]
-
-
-def _unlisted(
-    stack: Stack,
-    predicate: Predicate,
-    tables: Sequence[FlipTable],
-    flips: Sequence[Flips],
-    listed_database: Codes,
-    listed_columns: Sequence[Codes],
-) -> CompressedCells:
-    """Count the atoms that are not listed by the classes of their arguments."""
-    constant = next(table for table in tables if not table.places)
-    databases = np.arange(len(stack), dtype=np.int32)
-    cells = CompressedCells(
-        databases, (), np.zeros(len(stack), bool), np.ones(len(stack), np.int64),
-        np.zeros(len(stack), bool), _lookup(stack, predicate, constant, databases, []),
-    )  # fmt: skip
-    # the number of the cell that holds each listed atom, refined place by place
-    place_of = listed_database.astype(np.int64)
-    for place, kind in enumerate(predicate.types):
-        table = next((table for table in tables if table.places == (place,)), None)
-        classes = _classes(stack, predicate, kind, table, _factors(flips, place))
-        lengths = classes.per_database[cells.database]
-        if int(lengths.sum()) > _MOST_CELLS:
-            raise MemoryLimitError(
-                f"the atoms of {predicate} fall into {int(lengths.sum()):,} classes",
-                hint="use fewer formulas at a time",
-            )
-        starts = classes.starts[cells.database]
-        chosen = expand_ranges(starts, lengths)
-        offsets = np.cumsum(lengths) - lengths
-        own = classes.of(stack, kind, listed_database, listed_columns[place])
-        place_of = offsets[place_of] + own - starts[place_of]
-        cells = CompressedCells(
-            np.repeat(cells.database, lengths),
-            (*(np.repeat(c, lengths) for c in cells.columns), classes.member[chosen]),
-            np.zeros(len(chosen), bool),
-            np.repeat(cells.size, lengths) * classes.size[chosen],
-            np.zeros(len(chosen), bool),
-            np.repeat(cells.signature, lengths) + classes.signature[chosen],
-        )
-    left = cells.size - np.bincount(place_of, minlength=len(cells.size))
-    keep = np.flatnonzero(left)
-    return CompressedCells(
-        cells.database[keep], tuple(column[keep] for column in cells.columns), cells.listed[keep],
-        left[keep], cells.true[keep], cells.signature[keep],
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Classes:
-    """Constants of a type at one place, grouped by what the place's table adds."""
-
-    database: Codes
-    member: Codes
-    size: Ints
-    signature: Signatures
-    starts: Ints
-    per_database: Ints
-    class_of_member: Ints
-
-    def of(self, stack: Stack, kind: str, database: Codes, codes: Codes) -> Ints:
-        """Return the class number of each given constant."""
-        members = stack.members(kind)
-        wanted, keys = common_keys(
-            [database, codes], [members.database, members.columns[0]], stack.key_sizes([kind])
-        )
-        return self.class_of_member[np.searchsorted(keys, wanted)]
-
-
-def _factors(flips: Sequence[Flips], place: int) -> list[FlipTable]:
-    """Return the factors of products that depend on one place."""
-    return [
-        factor
-        for feature in flips
-        for product in feature.products
-        for factor in product.factors
-        if factor.places == (place,)
-    ]
-
-
-def _classes(
-    stack: Stack,
-    predicate: Predicate,
-    kind: str,
-    table: FlipTable | None,
-    factors: Sequence[FlipTable],
-) -> _Classes:
-    """Group the constants of a type by what the tables and factors of one place hold for them."""
-    members = stack.members(kind)
-    database, codes = members.database, members.columns[0]
-    columns = [codes] * predicate.arity
-    if table is None:
-        signature = np.zeros(len(database), np.uint64)
-    else:
-        signature = _lookup(stack, predicate, table, database, columns)
-    finer = signature
-    for factor, number in zip(factors, multipliers(len(factors)), strict=True):
-        values = lookup(stack, predicate, factor, database, columns)
-        finer = finer + mixed(values.view(np.uint64) * number)
-    order = np.lexsort((finer, database))
-    numbers, ordered = database[order], finer[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (numbers[1:] != numbers[:-1]) | (ordered[1:] != ordered[:-1])
-    first = np.flatnonzero(new)
-    class_of_member = np.empty(len(order), np.int64)
-    class_of_member[order] = np.cumsum(new) - 1
-    per_database = np.bincount(numbers[first], minlength=len(stack)).astype(np.int64)
-    return _Classes(
-        numbers[first],
-        codes[order[first]],
-        np.diff(np.append(first, len(order))),
-        signature[order[first]],
-        np.cumsum(per_database) - per_database,
-        per_database,
-        class_of_member,
-    )
-
-
 def _vectors(
     stack: Stack, predicate: Predicate, flips: Sequence[Flips], cells: CompressedCells, chosen: Ints
 ) -> csr_array:
     """Build the flip-count vectors of some cells."""
     database = cells.database[chosen]
     columns = [column[chosen] for column in cells.columns]
-    listed = cells.listed[chosen]
+    applies = cells.applies[chosen]
     rows, features, values = [], [], []
     for number, feature in enumerate(flips):
-        # an unlisted cell's member may itself be listed: tables of several places are not for it
         single = tuple(table for table in feature.tables if len(table.places) == 1)
         total = replace(feature, tables=single).at(stack, database, columns)
-        several = tuple(table for table in feature.tables if len(table.places) > 1)
-        if several:
-            zero = np.zeros_like(feature.constant)
-            extra = Flips(predicate, zero, several).at(stack, database, columns)
-            total = total + np.where(listed, extra, 0)
+        # a cell's member may itself be listed: not all tables of several places are for all cells
+        for table in feature.tables:
+            if len(table.places) > 1:
+                least = SPREAD if table.places == cells.spread else ALL
+                extra = lookup(stack, predicate, table, database, columns)
+                total = total + np.where(applies >= least, extra, 0)
         found = np.flatnonzero(total)
         rows.append(found)
         features.append(np.full(len(found), number))
