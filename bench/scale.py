@@ -30,7 +30,8 @@ ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
 TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
 TEN = (
     "advisedBy(s,p)", "student(x)", "professor(x)", "publication(t,x)", "ta(c,s,q)",
-    "taughtBy(c,p,q)", ADVISE, TAUGHT, "advisedBy(s,p) => student(s)", "advisedBy(s,p) => professor(p)",
+    "taughtBy(c,p,q)", "advisedBy(s,p) => student(s)", "advisedBy(s,p) => professor(p)",
+    ADVISE, TAUGHT,
 )  # fmt: skip
 
 
