@@ -2,11 +2,13 @@ import csv
 import json
 import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+import mlnlearn as ml
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
@@ -291,3 +293,26 @@ def test_mcsat_goes_between_the_alternatives_of_a_strong_rule(sign):
     for right, table in zip(exact.tables, drawn.tables, strict=True):
         assert table.standard_error[0] < 0.02
         assert abs(table.probability[0] - right.probability[0]) < 4 * table.standard_error[0]
+
+
+def test_one_query_serves_every_model_of_atoms():
+    world = ml.synthetic.smokers(40, rng=1).databases[0]
+    for learner in (
+        ml.BoostedMLN(target="cancer", steps=2),
+        ml.RelationalBoost(target="cancer", steps=3),
+    ):
+        model = learner.fit(world).model
+        own = model.query(world, "cancer").by_atom()
+        assert query(model, world, "cancer").by_atom() == own
+        assert len(set(own.values())) > 1
+        with pytest.raises(InputError, match="open"):
+            query(model, world, "cancer", open=["smokes"])
+    with pytest.raises(InputError, match="closed form"):
+        query(model, world, "cancer", method="gibbs")
+    learned = SimpleNamespace(mln=SMOKERS)  # as what learners of weights return
+    assert (
+        query(learned, smokers_database(), "smokes").by_atom()
+        == query(SMOKERS, smokers_database(), "smokes").by_atom()
+    )
+    with pytest.raises(InputError, match="SimpleNamespace"):
+        query(SimpleNamespace(), world, "cancer")

@@ -93,7 +93,7 @@ def query_in_chunks(
     if not isinstance(model, MLN) and (open or query_evidence):
         raise InputError("a boosted model takes neither open predicates nor query evidence")
     if isinstance(model, RelationalModel):
-        yield model.query(database, names, closed=closed)
+        yield model.query(database, names, closed=closed, method=method)
         return
     (database,) = banded_like(model.schema, [database])
     if isinstance(model, BoostedModel):

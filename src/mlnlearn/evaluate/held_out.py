@@ -196,11 +196,7 @@ def held_out_scores(
         return None
     hidden = withheld(data, view, examples, split.test)
     model = learner.fit(hidden, run).model
-    if isinstance(model, RelationalModel):
-        seen = relational(hidden.databases, hidden.mapping)
-        found = row_answers(model, seen, examples.base, place)[split.test]
-    else:
-        found = _atom_answers(model, hidden, view, examples, split.test)
+    found = answers_for(model, hidden, view, examples, split.test)
     label, weight = examples.label[split.test], examples.weight[split.test]
     classes = len(examples.classes)
     return HeldOut(
@@ -244,6 +240,28 @@ def _with_classes(examples: RowExamples, classes: Sequence[str]) -> RowExamples:
     by_code = np.array([places.get(name, np.nan) for name in examples.classes] + [np.nan])
     codes = np.where(examples.known, examples.label, -1).astype(np.int64)
     return replace(examples, label=by_code[codes], classes=tuple(classes))
+
+
+def answers_for(
+    model: object, data: Data, view: Relational, examples: Examples, rows: Mask
+) -> Floats:
+    """Return what a model says of some examples: the chance of each class, or the number.
+
+    Parameters
+    ----------
+    model
+        Any model of the examples' predicate or column.
+    data
+        What the model may know: the labels of those asked for are hidden in it.
+    view, examples
+        The data with all labels, and their examples.
+    rows
+        Which examples are asked for.
+    """
+    if isinstance(model, RelationalModel):
+        seen = relational(data.databases, data.mapping)
+        return row_answers(model, seen, examples.base, examples.home)[rows]
+    return _atom_answers(model, data, view, examples, rows)
 
 
 def _atom_answers(

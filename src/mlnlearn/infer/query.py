@@ -16,15 +16,17 @@ from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import GroundAtoms, Network
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.answers import Answers, AnswerTable
+from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.montecarlo.settings import Sampling
 
 _LOG = logging.getLogger(__name__)
 
 
 def query(
-    mln: MLN,
+    model: object,
     database: Database,
     predicates: str | Collection[str],
     *,
@@ -46,8 +48,9 @@ def query(
 
     Parameters
     ----------
-    mln
-        The model, with weights.
+    model
+        A network with weights, or any other model that a learner of atoms returns. Boosted models
+        answer for their targets; they take no `open`, `query_evidence` or `include_evidence`.
     database
         The evidence. Constants that rules name belong to their types, whether or not it has them.
     predicates
@@ -84,9 +87,19 @@ def query(
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
     if not names:
         raise InputError("no query predicate given", hint="name one, such as smokes")
+    sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
+    if isinstance(model, BoostedModel | RelationalModel):
+        if open or query_evidence or include_evidence:
+            raise InputError(
+                "a boosted model takes neither open predicates nor query evidence",
+                hint="it predicts its targets from all other predicates",
+            )
+        if isinstance(model, RelationalModel):
+            return model.query(database, names, closed=closed, method=method)
+        return model.query(database, names, closed=closed, method=method, sampling=sampling)
+    mln = _network_of(model)
     (database,) = with_constants_of(mln, [database], names)
     network = ground(mln, database, names, open=open, closed=closed, query_evidence=query_evidence)
-    sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     found = components(network)
     _LOG.info("%d unknown values in %d independent parts", network.variables, len(found))
     asked = [atoms for atoms in network.atoms if atoms.predicate.name in names]
@@ -101,6 +114,18 @@ def query(
         table = _table(network, database, predicate, unknown.get(name), result)
         tables.append(_with_evidence(table, database) if include_evidence else table)
     return Answers(tuple(tables), result.components)
+
+
+def _network_of(model: object) -> MLN:
+    """Return the network that a model is, or stands for."""
+    found = getattr(model, "mln", model)
+    found = found() if callable(found) else found
+    if isinstance(found, MLN):
+        return found
+    raise InputError(
+        f"a {type(model).__name__} is no model of atoms that can be asked for",
+        hint="give a network, or what a learner of rules for atoms returned",
+    )
 
 
 def _table(

@@ -216,6 +216,7 @@ class RelationalModel(Shown):
         asked: str | Sequence[str] | None = None,
         *,
         closed: Collection[str] = (),
+        method: str = "auto",
     ) -> Answers:
         """Return the probabilities of target atoms.
 
@@ -228,7 +229,14 @@ class RelationalModel(Shown):
             the unknown ones where the database lists some of its atoms, and else all.
         closed
             Predicates of which atoms that are not listed are false; here all are.
+        method
+            ``"auto"`` or ``"exact"``: answers are in closed form.
         """
+        if method not in ("auto", "exact"):
+            raise InputError(
+                f"method {method!r}: the answers of boosted features are in closed form",
+                hint='ask with "auto" or "exact"',
+            )
         name = self.predicate
         chosen = [asked] if isinstance(asked, str) else list(asked or ())
         for other in chosen:
