@@ -25,6 +25,8 @@ VALUES = 30
 """So many of the most frequent values of a column get a feature of their own."""
 FEATURES = 3000
 """No more features than this."""
+FOLDS = 5
+"""Labels of neighbours are those of other folds."""
 
 Floats = NDArray[np.float64]
 
@@ -145,8 +147,10 @@ def _ways(
                     yield f"{words}, {more}", product
 
 
-def features(view: Relational, examples: RowExamples, hops: int = 2) -> tuple[Floats, list[str]]:
-    """Return the table of features of some examples; labels must be hidden in the view."""
+def features(
+    view: Relational, examples: RowExamples, test: NDArray[np.bool_], seed: int = 0, hops: int = 2
+) -> tuple[Floats, list[str]]:
+    """Return the table of features of all examples, those to be tested among them."""
     home, base = examples.home, examples.base
     skip = (home.row_set, home.column or "")
     found: dict[str, Floats] = {}
@@ -161,8 +165,78 @@ def features(view: Relational, examples: RowExamples, hops: int = 2) -> tuple[Fl
                 found[f"{column}.{name}"] = np.append(values, np.nan)[link.codes]
         for name, values in _first(meetings(without, base, home.row_set)):
             found[name] = values
+    if len(view[home.row_set].part) and base.part.max() == 0 and base.times is None:
+        found |= dict(known_labels(view, examples, test, seed))
     table = np.column_stack(list(found.values())) if found else np.zeros((base.rows, 1))
     return table, list(found) or ["nothing"]
+
+
+def known_labels(
+    view: Relational, examples: RowExamples, test: NDArray[np.bool_], seed: int
+) -> Iterator[tuple[str, Floats]]:
+    """Yield what is known of the labels of neighbours, each example's own fold left out."""
+    base, rows = examples.base, examples.base.rows
+    if not examples.classes or not test.any():
+        return
+    folds = np.random.default_rng(seed).integers(0, FOLDS, rows)
+    folds[test] = -1
+    usable = examples.known & ~test
+    truth = [usable & (examples.label == code) for code in range(len(examples.classes))]
+    if examples.home.column is None:
+        for name, link in base.links.items():
+            size = view[link.to].rows
+            yield f"known by {name}", _out_of_fold(truth[1], folds, link.codes, size)
+        return
+    for name, near in _neighbours(view, view[examples.home.row_set]):
+        near.setdiag(0)
+        total = _near(near, usable, folds)
+        for code, true in list(enumerate(truth))[:VALUES]:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                yield f"share of {code} by {name}", _near(near, true, folds) / total
+
+
+def _out_of_fold(
+    true: NDArray[np.bool_], folds: NDArray[np.int64], codes: NDArray[np.int32], size: int
+) -> Floats:
+    found = np.zeros(len(codes))
+    for fold in range(-1, FOLDS):
+        counts = np.bincount(codes[true & (folds != fold)], minlength=size)
+        found[folds == fold] = counts[codes[folds == fold]]
+    return found
+
+
+def _near(near: sparse.csr_array, true: NDArray[np.bool_], folds: NDArray[np.int64]) -> Floats:
+    found = np.zeros(len(true))
+    for fold in range(-1, FOLDS):
+        rows = np.flatnonzero(folds == fold)
+        found[rows] = near[rows] @ (true & (folds != fold)).astype(np.float64)
+    return found
+
+
+def _neighbours(view: Relational, home: RowSet) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Yield which rows of a row set are near which: they share a link, or a row links both."""
+    matrices = []
+    for name, link in home.links.items():
+        used = np.flatnonzero(link.codes >= 0)
+        shape = (home.rows, view[link.to].rows)
+        entries = (np.ones(len(used)), (used, link.codes[used]))
+        matrices.append((name, sparse.csr_array(entries, shape=shape)))
+    for other, name in view.pointing[home.name]:
+        rows = view[other]
+        for second, to in rows.links.items():
+            if second == name:
+                continue
+            both = (rows.links[name].codes >= 0) & (to.codes >= 0)
+            pairs = (rows.links[name].codes[both], to.codes[both])
+            shape = (home.rows, view[to.to].rows)
+            matrix = sparse.csr_array((np.ones(int(both.sum())), pairs), shape=shape)
+            if to.to == home.name:
+                yield f"{other}.{second}", matrix.tolil().tocsr()
+            matrices.append((f"{other}.{second}", matrix))
+    for name, matrix in matrices:
+        near = sparse.csr_array(matrix @ matrix.T)
+        if near.nnz < 5_000_000:
+            yield f"shared {name}", near
 
 
 def _first(items: Iterator[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
@@ -176,6 +250,8 @@ def fit_predict(
     kind: str, table: Floats, examples: RowExamples, train: NDArray[np.bool_], seed: int = 0
 ) -> Floats:
     """Return, for all examples, the class probabilities (or numbers) of a learner on `train`."""
+    low, high = np.nanmin(table[train], axis=0), np.nanmax(table[train], axis=0)
+    table = table[:, low < high] if np.any(low < high) else np.zeros((len(table), 1))
     x, y, w = table[train], examples.label[train], examples.weight[train]
     if not examples.classes:
         return HistGradientBoostingRegressor(random_state=seed).fit(x, y, w).predict(table)[:, None]

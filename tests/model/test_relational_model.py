@@ -9,6 +9,7 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, relational
+from mlnlearn.model.relational.atoms import all_atoms
 from mlnlearn.model.relational.between import paths_between
 from mlnlearn.model.relational.features import Between, Hop
 from mlnlearn.structure.relational_boosting.closing import closing_features
@@ -114,7 +115,21 @@ def test_the_network_over_derived_predicates_gives_the_same_answers(models, name
     model = model if form == "trees" else model.distilled()
     network = ml.MLN.parse(model.network_text())
     facts = model.derived_facts(test)
-    expected = model.query(test, name).by_atom()
+    atoms = all_atoms(facts, name)
+    chances = model.predict(test, name, all_atoms(test, name))
+    kinds = [facts.domains[kind].names for kind in facts.schema[name].types]
+    expected = {
+        str(ml.parse_formula(f"{name}({','.join(names)})", SCHEMA).formula): chance
+        for names, chance in zip(
+            ([k[c] for k, c in zip(kinds, codes, strict=True)] for codes in atoms.T),
+            chances,
+            strict=True,
+        )
+    }
+    if model.alone is None:
+        assert expected == model.query(test, name).by_atom()
+    else:
+        assert expected != model.query(test, name).by_atom()  # which reads no label
     answers = ml.query(
         network,
         facts,

@@ -181,7 +181,8 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
         chunks = [ml.lifted_query(found, evidence, asked, open=opened, closed=shut)]
     else:
         if not isinstance(found, ml.MLN):
-            _check_boosted(method, opened, query_evidence)
+            refused = query_evidence and not isinstance(found, ml.RelationalModel)
+            _check_boosted(method, opened, refused)
         chunks = ml.query_in_chunks(
             found,
             evidence,

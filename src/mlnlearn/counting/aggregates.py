@@ -18,9 +18,9 @@ from mlnlearn.compiled import njit
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-Aggregate = Literal["count", "exists", "sum", "mean", "min", "max", "latest", "since"]
+Aggregate = Literal["count", "exists", "sum", "mean", "min", "max", "latest", "since", "mode"]
 """What is said of the rows of a span; `latest` is the last known value, `since` the time from the
-last row to the moment of the question."""
+last row to the moment of the question, `mode` the most common of codes, the least of several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +156,8 @@ def aggregate(values: Floats | None, starts: Ints, spans: Spans, kind: Aggregate
         return _added(values, whole, spans, kind)
     if kind == "latest":
         return _at(_latest(values, whole), spans, np.nan, _latest_from(values, whole))
+    if kind == "mode":
+        return np.asarray(_most_common(values, spans.start, spans.stop), np.float64)
     sign = 1.0 if kind == "max" else -1.0
     return sign * np.asarray(_largest(sign * values, whole, spans.start, spans.stop), np.float64)
 
@@ -213,6 +215,30 @@ def _places(times, start, stop, moments, until):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         found[question] = low
+    return found
+
+
+@njit(cache=True)
+def _most_common(values, start, stop):  # type: ignore[no-untyped-def]
+    """Find the most common code of each range, NaN where none is known."""
+    largest = -1
+    for value in values:
+        if value > largest:  # never true of NaN
+            largest = int(value)
+    counts = np.zeros(largest + 1, np.int64)
+    found = np.full(len(start), np.nan)
+    for question in range(len(start)):
+        most = 0
+        for place in range(start[question], stop[question]):
+            value = values[place]
+            if not np.isnan(value):
+                code = int(value)
+                counts[code] += 1
+                if counts[code] > most or (counts[code] == most and code < found[question]):
+                    most, found[question] = counts[code], code
+        for place in range(start[question], stop[question]):
+            if not np.isnan(values[place]):
+                counts[int(values[place])] = 0
     return found
 
 

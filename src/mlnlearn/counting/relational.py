@@ -85,6 +85,17 @@ class RowSet:
         """The columns that are links, by name."""
         return {name: c for name, c in self.columns.items() if isinstance(c, Link)}
 
+    def taken(self, rows: NDArray[np.integer]) -> RowSet:
+        """Return some of the rows."""
+        columns: dict[str, Column] = {
+            name: replace(column, values=column.values[rows])
+            if isinstance(column, Number)
+            else replace(column, codes=column.codes[rows])
+            for name, column in self.columns.items()
+        }
+        times = None if self.times is None else self.times[rows]
+        return RowSet(self.name, len(rows), columns, times, self.part[rows], self.unknown)
+
     def without(self, column: str) -> RowSet:
         """Return the row set without one of its columns."""
         return replace(self, columns={n: c for n, c in self.columns.items() if n != column})

@@ -65,7 +65,7 @@ def query_in_chunks(
         Name or names of the predicates asked for.
     method, open, closed, query_evidence, sampling
         As for `mlnlearn.infer.query.query` and `mlnlearn.model.boosted.model.BoostedModel.query`; a
-        boosted model takes neither `open` nor `query_evidence`.
+        boosted model takes no `open`, and `query_evidence` only where it is one of features.
     atoms
         How many atoms to answer at once, where they do not depend on each other; by default a
         quarter of a million.
@@ -90,11 +90,19 @@ def query_in_chunks(
     if not names:
         raise InputError("no query predicate given", hint="name one, such as smokes")
     in_chunks = method == "auto" and not whole
+    if isinstance(model, RelationalModel):
+        yield query(
+            model,
+            database,
+            names,
+            method=method,
+            open=open,
+            closed=closed,
+            query_evidence=query_evidence,
+        )
+        return
     if not isinstance(model, MLN) and (open or query_evidence):
         raise InputError("a boosted model takes neither open predicates nor query evidence")
-    if isinstance(model, RelationalModel):
-        yield model.query(database, names, closed=closed, method=method)
-        return
     (database,) = banded_like(model.schema, [database])
     if isinstance(model, BoostedModel):
         plan = _of_rules(model, database, names, closed) if in_chunks else None

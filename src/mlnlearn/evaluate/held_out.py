@@ -221,7 +221,7 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
         chosen = examples.known
     if not chosen.any():
         return None
-    found = row_answers(model, view, examples.base, place)[chosen]
+    found = row_answers(model, view, examples.base)[chosen]
     label, weight = examples.label[chosen], examples.weight[chosen]
     classes = len(model.classes)
     alone = baseline(examples, HeldOutSplit(np.zeros(len(chosen), np.bool_), ""))
@@ -243,7 +243,7 @@ def _with_classes(examples: RowExamples, classes: Sequence[str]) -> RowExamples:
 
 
 def answers_for(
-    model: object, data: Data, view: Relational, examples: Examples, rows: Mask
+    model: object, data: Data, view: Relational, examples: RowExamples, rows: Mask
 ) -> Floats:
     """Return what a model says of some examples: the chance of each class, or the number.
 
@@ -260,7 +260,9 @@ def answers_for(
     """
     if isinstance(model, RelationalModel):
         seen = relational(data.databases, data.mapping)
-        return row_answers(model, seen, examples.base, examples.home)[rows]
+        if examples.home.column is None:  # only what is asked for is hidden from itself
+            return row_answers(model, seen, examples.base.taken(np.flatnonzero(rows)))
+        return row_answers(model, seen, examples.base)[rows]
     return _atom_answers(model, data, view, examples, rows)
 
 

@@ -15,7 +15,6 @@ from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.rows import is_time, row_answers, row_names, shown_answer
 from mlnlearn.model.explanation import Contribution, by_size
-from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.model import RelationalModel
 
 _DAY = 86_400.0
@@ -95,12 +94,13 @@ def explain_rows(
                 hint=f"there are: {', '.join(list(places)[:8])}, …",
             )
         rows = [places[name] for name in names]
-    values = row_answers(model, view, base, home)
-    columns = model.columns(without_place(view, home), base)
+    values = row_answers(model, view, base)
+    used = model.used_for(view)
+    columns = used.columns(view, base)
     moments = is_time(view, home)
     unit = "days added" if moments else "log-odds" if model.classes else "added"
     for row in rows:
-        effects = model.effects(columns, row)
+        effects = used.effects(columns, row)
         pick, against = _contrast(model, sum(effects.values(), np.zeros(model.outputs)))
         pick = pick / _DAY if moments else pick
         parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())

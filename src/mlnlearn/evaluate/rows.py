@@ -42,17 +42,15 @@ from mlnlearn.model.filled import (
     replaced_cells,
     row_places,
 )
-from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.notebook import Shown, ShownTable
 
 _SQL = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
 
 
-def row_answers(model: RelationalModel, view: Relational, base: RowSet, home: Place) -> Floats:
+def row_answers(model: RelationalModel, view: Relational, base: RowSet) -> Floats:
     """Return what a model says of rows: the chance of each class, or the number."""
-    seen = without_place(view, home)
-    return model.probabilities(seen, base) if model.classes else model.scores(seen, base)
+    return model.probabilities(view, base) if model.classes else model.scores(view, base)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +152,7 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
     examples = examples_of(view, home)
     rows = np.flatnonzero(~examples.known) if only_empty else np.arange(examples.base.rows)
     names = row_names(view, examples.base)
-    values = row_answers(model, view, examples.base, home)[rows]
+    values = row_answers(model, view, examples.base)[rows]
     return RowAnswers(
         rows,
         [names[row] for row in rows.tolist()],

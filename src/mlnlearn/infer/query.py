@@ -50,7 +50,8 @@ def query(
     ----------
     model
         A network with weights, or any other model that a learner of atoms returns. Boosted models
-        answer for their targets; they take no `open`, `query_evidence` or `include_evidence`.
+        answer for their targets; they take no `open` or `include_evidence`, and `query_evidence`
+        only where they read labels of other rows (`RelationalModel`).
     database
         The evidence. Constants that rules name belong to their types, whether or not it has them.
     predicates
@@ -89,13 +90,16 @@ def query(
         raise InputError("no query predicate given", hint="name one, such as smokes")
     sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     if isinstance(model, BoostedModel | RelationalModel):
-        if open or query_evidence or include_evidence:
+        is_relational = isinstance(model, RelationalModel)
+        if open or include_evidence or (query_evidence and not is_relational):
             raise InputError(
                 "a boosted model takes neither open predicates nor query evidence",
                 hint="it predicts its targets from all other predicates",
             )
         if isinstance(model, RelationalModel):
-            return model.query(database, names, closed=closed, method=method)
+            return model.query(
+                database, names, closed=closed, method=method, query_evidence=query_evidence
+            )
         return model.query(database, names, closed=closed, method=method, sampling=sampling)
     mln = _network_of(model)
     (database,) = with_constants_of(mln, [database], names)

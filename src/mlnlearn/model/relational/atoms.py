@@ -75,6 +75,12 @@ def atom_rows(view: Relational, home: Place, columns: Columns, valued: bool) -> 
     return AtomRows(RowSet(row_set.name, len(part), found, times, part), row, value)
 
 
+def places_of(row_set: RowSet, base: RowSet) -> Columns:
+    """Return which row of a relation each row of a base is, -1 where it does not exist."""
+    names = [name for name, c in base.columns.items() if not isinstance(c, Number)]
+    return _places(row_set, names, dict(base.columns))
+
+
 def _places(row_set: RowSet, names: list[str], found: dict[str, Column]) -> Columns:
     """Return the rows of a relation by what its links point to, -1 for none."""
     own = [_codes(row_set.columns[name]) for name in names]

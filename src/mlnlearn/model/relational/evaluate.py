@@ -79,6 +79,10 @@ class Evaluator:
             base, feature.steps, feature.column, feature.value, rows, moments, self.until
         )
 
+    def reads_own(self, feature: AnyFeature) -> bool:
+        """Whether a feature reads labels of other rows, of data that hold them."""
+        return False
+
     def groups(self, name: str, link: str) -> Groups:
         """Return the rows of a set by what their link points to."""
         key = (name, link)
@@ -240,7 +244,7 @@ def _windowed(
     if step.last is not None:
         spans = spans.last(step.last)
     kind: Aggregate = step.aggregate
-    kept = names if kind == "latest" else None
+    kept = names if kind in ("latest", "mode") else None
     return Values(aggregate(values, starts, spans, kind), kept)
 
 

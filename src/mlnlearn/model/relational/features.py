@@ -163,6 +163,7 @@ _WORDS = {
     "min": "least",
     "max": "largest",
     "latest": "latest",
+    "mode": "most common",
     "since": "time since the latest",
 }
 _OF_FLAGS = {"mean": "share of", "sum": "number of", "exists": "any"}

@@ -98,6 +98,15 @@ class ListFile(msgspec.Struct, forbid_unknown_fields=True):
     kept: float | None
 
 
+class PartFile(msgspec.Struct, forbid_unknown_fields=True):
+    """What a model says, without what it is about."""
+
+    start: list[float]
+    features: list[FeatureFile]
+    trees: list[FeatureNodeFile]
+    listed: ListFile | None
+
+
 class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     """A model of boosted features."""
 
@@ -115,6 +124,7 @@ class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     features: list[FeatureFile]
     trees: list[FeatureNodeFile]
     listed: ListFile | None
+    alone: PartFile | None = None
     checksum: str = ""
     rules: str = ""
 
@@ -271,7 +281,7 @@ class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def trees_from_file(
-    file: TreesFile | RelationalFile, outputs: int
+    file: TreesFile | RelationalFile | PartFile, outputs: int
 ) -> tuple[list[FeatureNode], RuleList | None]:
     """Undo `trees_to_plain`."""
     features = [feature_from_file(feature) for feature in file.features]

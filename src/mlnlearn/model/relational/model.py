@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
-from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.database import Columns, Database, are_among
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
 from mlnlearn.documents import decode, in_file, read_document, save_model, within
 from mlnlearn.errors import InputError
@@ -31,12 +31,13 @@ from mlnlearn.model.explanation import (
     codes_of,
     ground_atom,
 )
-from mlnlearn.model.relational.atoms import all_atoms, atom_rows, without_place
+from mlnlearn.model.relational.atoms import all_atoms, atom_rows
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.files import FORMAT, RelationalFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.network import derived_database, derived_names, network_text
+from mlnlearn.model.relational.own import OwnEvaluator, asked_folds, has_labels, reads_own
 from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import FeatureNode, features_of, tree_scores
 from mlnlearn.model.shown import ShownRule
@@ -72,6 +73,8 @@ class RelationalModel(Shown):
         Where what is predicted stands: a column of a row set, or (None) its rows.
     listed
         A short list of rules that says most of what the trees say.
+    alone
+        Where trees read labels of other rows: the model for data that tell no label at all.
     """
 
     target: str
@@ -86,6 +89,7 @@ class RelationalModel(Shown):
     row_set: str = ""
     column: str | None = None
     listed: RuleList | None = None
+    alone: RelationalModel | None = None
 
     @property
     def outputs(self) -> int:
@@ -105,11 +109,19 @@ class RelationalModel(Shown):
             mapping=self.mapping,
             row_set=self.row_set,
             column=self.column,
+            alone=None if other.alone is None else self.with_trees_of(other.alone),
         )
 
     def columns(self, view: Relational, base: RowSet) -> dict[AnyFeature, Values]:
-        """Return the values of all features for the rows of a set."""
+        """Return the values of all features for the rows of a set.
+
+        Labels that the data tell are read of other rows, never of the row itself.
+        """
+        home = Place(self.row_set, self.column)
         evaluator = Evaluator(view, self.timed, self.until)
+        if any(reads_own(feature, home) for feature in self.features()):
+            folds = asked_folds(view, home, base)
+            evaluator = OwnEvaluator(view, self.timed, self.until, home=home, folds=folds)
         return {feature: evaluator.values(feature, base) for feature in self.features()}
 
     def scores(self, view: Relational, base: RowSet) -> Floats:
@@ -118,11 +130,18 @@ class RelationalModel(Shown):
         Parameters
         ----------
         view
-            The data; what is to be predicted is not read.
+            The data; what is to be predicted is read of other rows alone.
         base
             The rows.
         """
-        return self.scores_of(self.columns(view, base), base.rows)
+        used = self.used_for(view)
+        return used.scores_of(used.columns(view, base), base.rows)
+
+    def used_for(self, view: Relational) -> RelationalModel:
+        """Return the model that answers for data: `alone` where they tell no label at all."""
+        if self.alone is None or has_labels(view, Place(self.row_set, self.column)):
+            return self
+        return self.alone
 
     def scores_of(self, columns: Mapping[AnyFeature, Values], rows: int) -> Floats:
         """Return the scores of rows by the values of their features."""
@@ -169,7 +188,7 @@ class RelationalModel(Shown):
         view = relational([database], self.mapping)
         home = Place(self.row_set, self.column)
         atoms = atom_rows(view, home, columns, self._valued)
-        scores = self.scores(without_place(view, home), atoms.base)
+        scores = self.scores(view, atoms.base)
         if self.kind == "logistic" and not self._valued:
             found = expit(scores[atoms.row, 0])
             return self._in_blocks(database, columns, scores[atoms.row, 0], found)
@@ -217,6 +236,7 @@ class RelationalModel(Shown):
         *,
         closed: Collection[str] = (),
         method: str = "auto",
+        query_evidence: bool = False,
     ) -> Answers:
         """Return the probabilities of target atoms.
 
@@ -225,12 +245,15 @@ class RelationalModel(Shown):
         database
             The evidence.
         asked
-            The target, to ask for all of its atoms, whatever the database says of them. By default,
-            the unknown ones where the database lists some of its atoms, and else all.
+            The target, to ask for all of its atoms, of which the database then says nothing. By
+            default, the unknown ones where the database lists some of its atoms, which are read
+            where trees ask for labels of other rows; and else all.
         closed
             Predicates of which atoms that are not listed are false; here all are.
         method
             ``"auto"`` or ``"exact"``: answers are in closed form.
+        query_evidence
+            Whether only atoms are asked for that the database marks as unknown, given the others.
         """
         if method not in ("auto", "exact"):
             raise InputError(
@@ -242,10 +265,12 @@ class RelationalModel(Shown):
         for other in chosen:
             if other != name:
                 raise InputError(f"no rules for {other}: this model predicts {name}")
+        chosen = [] if query_evidence else chosen
         known = self._with_classes(database)
         listed = known.count(name) + known.false_facts(name).shape[1]
         unknown = known.unknown_facts(name)
-        if chosen or not (listed or unknown.shape[1]):
+        if not query_evidence and (chosen or not (listed or unknown.shape[1])):
+            known = known.without_facts([name])
             unknown = all_atoms(known, name)
         chances = self.predict(known, name, unknown)
         kinds = known.schema[name].types
@@ -275,18 +300,25 @@ class RelationalModel(Shown):
         closed: Collection[str] = (),
         seed: int = 0,
     ) -> Explanation:
-        """Explain the probability of a target atom by what each feature adds to its log-odds."""
+        """Explain the probability of a target atom by what each feature adds to its log-odds.
+
+        As for `query`: of an atom that the database marks as unknown, labels of other rows are
+        read; of others, no label is.
+        """
         known = self._with_classes(database)
         found = ground_atom(known, atom)
         if found.predicate.name != self.predicate:
             raise InputError(f"no rules for {found.predicate.name}")
         codes = codes_of(known, found)
+        if not self._is_unknown(known, codes):
+            known = known.without_facts([self.predicate])
         view = relational([known], self.mapping)
         home = Place(self.row_set, self.column)
         atoms = atom_rows(view, home, codes, self._valued)
-        columns = self.columns(without_place(view, home), atoms.base)
+        used = self.used_for(view)
+        columns = used.columns(view, atoms.base)
         row = int(atoms.row[0])
-        effects = self.effects(columns, row)
+        effects = used.effects(columns, row)
         pick, against = self._contrast(known, found, sum(effects.values(), np.zeros(self.outputs)))
         parts = [Contribution(said, None, float(pick @ e)) for said, e in effects.items()]
         (probability,) = self.predict(known, self.predicate, codes)
@@ -309,6 +341,16 @@ class RelationalModel(Shown):
             said = said_value(feature, columns[feature], row)
             found[said] = found.get(said, 0.0) + effect
         return found
+
+    def _is_unknown(self, database: Database, codes: Columns) -> bool:
+        """Whether a database marks an atom, or the cell of its value, as unknown."""
+        name = self.predicate
+        keys = codes[:-1] if self._valued else codes
+        sizes = [database.size(kind) for kind in database.schema[name].types[: len(keys)]]
+        marked = [database.unknown_facts(name)[: len(keys)]]
+        if self._valued:
+            marked.append(database.empty_cells(name))
+        return any(bool(are_among(keys, one, sizes)[0]) for one in marked)
 
     def _contrast(
         self, database: Database, atom: Atom, scores: Floats
@@ -389,7 +431,8 @@ class RelationalModel(Shown):
         if self.listed is None:
             raise InputError("this model has no short list of rules")
         alone = replace(self.listed, kept=None)
-        return replace(self, start=alone.start, trees=alone.trees(), listed=alone)
+        other = None if self.alone is None else self.alone.distilled()
+        return replace(self, start=alone.start, trees=alone.trees(), listed=alone, alone=other)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
@@ -408,9 +451,13 @@ class RelationalModel(Shown):
             "column": self.column,
             "schema": schema_to_plain(self.schema),
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
-            "start": list(self.start),
-            **trees_to_plain(self.trees, self.listed),
+            **self.part_as_plain(),
+            "alone": None if self.alone is None else self.alone.part_as_plain(),
         }
+
+    def part_as_plain(self) -> dict[str, Any]:
+        """Return what the model says, without what it is about, as plain data."""
+        return {"start": list(self.start), **trees_to_plain(self.trees, self.listed)}
 
     def file_text(self) -> str:
         """Return the short list of rules as a network over derived predicates, with comments."""
@@ -424,6 +471,7 @@ class RelationalModel(Shown):
 
         Each test is a predicate, with a comment that says it in words; `derived_facts` has the
         facts of these predicates. Given them, the network gives the model's probabilities exactly.
+        For data that tell no label, take those of `alone`, where there is one.
         """
         if self.kind == "squares":
             raise InputError(f"{self.target} is a number: no network speaks of its values")
@@ -442,7 +490,7 @@ class RelationalModel(Shown):
         view = relational([known], self.mapping)
         home = Place(self.row_set, self.column)
         rows = atom_rows(view, home, atoms, self._valued)
-        columns = self.columns(without_place(view, home), rows.base)
+        columns = self.columns(view, rows.base)
         names = derived_names(self.trees, self.predicate)
         keys = atoms[:-1] if self._valued else atoms
         passing = {name: t.holds(columns[t.feature])[rows.row] for t, name in names.items()}
@@ -464,11 +512,17 @@ class RelationalModel(Shown):
                 raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
             with within("trees"):
                 trees, listed = trees_from_file(file, outputs)
+            other = None
+            if file.alone is not None:
+                with within("alone"):
+                    other = trees_from_file(file.alone, outputs)
+                    if len(file.alone.start) != outputs:
+                        raise InputError(f"start: expected {outputs} numbers")
             with within("schema"):
                 schema = schema_from_file(file.schema)
             with within("mapping"):
                 mapping = None if file.mapping is None else TablesMapping.from_file(file.mapping)
-        return cls(
+        found = cls(
             file.target,
             file.kind,
             tuple(file.classes),
@@ -482,6 +536,12 @@ class RelationalModel(Shown):
             file.column,
             listed,
         )
+        if other is None or file.alone is None:
+            return found
+        alone = replace(
+            found, start=tuple(file.alone.start), trees=tuple(other[0]), listed=other[1]
+        )
+        return replace(found, alone=alone)
 
 
 def _json(content: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Test:
     missing
         Whether a row passes of which the feature is not known.
 
-    Examples
+    RowExamples
     --------
     >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
     at least 3 friends by one
@@ -92,7 +92,7 @@ _COUNTED = ("number of ", "any ")
 def _counted(text: str, threshold: float, holds: bool) -> str:
     """Say that something is there so many times.
 
-    Examples
+    RowExamples
     --------
     >>> _counted("number of friends", 2.5, True), _counted("number of friends", 0.5, False)
     ('at least 3 friends', 'no friends')
@@ -129,6 +129,15 @@ class FeatureNode:
             node = waiting.pop()
             yield node
             waiting += [below for below in (node.no, node.yes) if below is not None]
+
+    def scaled(self, by: float) -> FeatureNode:
+        """Return the tree with all values multiplied."""
+        if by == 1.0:
+            return self
+        values = tuple(by * value for value in self.values)
+        if self.yes is None or self.no is None:
+            return replace(self, values=values)
+        return replace(self, values=values, yes=self.yes.scaled(by), no=self.no.scaled(by))
 
     def leaves(self) -> int:
         """Return the number of leaves."""

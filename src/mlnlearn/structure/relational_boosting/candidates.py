@@ -9,13 +9,23 @@ from typing import TypeAlias
 import numpy as np
 
 from mlnlearn.counting.aggregates import Aggregate
-from mlnlearn.counting.relational import NAME, Column, Link, Nominal, Number, Relational, RowSet
+from mlnlearn.counting.relational import (
+    NAME,
+    Column,
+    Link,
+    Nominal,
+    Number,
+    Place,
+    Relational,
+    RowSet,
+)
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.features import Backward, Feature, Forward, Step, Unit
 
 _FEW_NAMES = 12
 _LAST = (3, 10)
 _GAPS = (4.0, 32.0)
+_OWN_LINKS, _OWN_BACKWARD, _OWN_PATHS = 4, 2, 200  # to rows whose labels are read
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,23 @@ def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> It
             yield from _of_names(path, evaluator, name, column)
 
 
+def own_features(evaluator: Evaluator, base: RowSet, home: Place) -> Iterator[Feature]:
+    """Yield features that read a column of other rows, by way of one or two relations.
+
+    Facts that link two entities are rows of their own, so that what is near may be four links away.
+    """
+    view = evaluator.data
+    level: Sequence[LinkPath | None] = [None]
+    for _ in range(_OWN_LINKS):
+        fresh = [path for before in level for path in extended(view, base, before)]
+        level = [path for path in fresh if path.backward <= _OWN_BACKWARD][:_OWN_PATHS]
+        for path in level:
+            if path is not None and path.end == home.row_set and path.backward:
+                for feature in features_at(path, evaluator, base):
+                    if feature.column == home.column:
+                        yield feature
+
+
 def _unit(column: Column, evaluator: Evaluator) -> Unit:
     """Return what numbers of a column are: seen from a moment, times are ages."""
     if not isinstance(column, Number) or not column.is_time:
@@ -134,6 +161,8 @@ def _of_names(
 ) -> Iterator[Feature]:
     timed, single = _history(path, evaluator)
     few = name != NAME or len(column.names) <= _FEW_NAMES
+    if len(column.names) > 2 and evaluator.reads_own(Feature(path.steps, name)):
+        yield Feature(_with(path.steps, (("mode", None, None), "mode")), name)
     if path.backward == 1 and (timed or single) and few:
         yield Feature(_with(path.steps, (("latest", None, None), "mean")), name)
     if (single and path.backward == 1) or name == NAME or len(column.names) > _FEW_NAMES:

@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
@@ -83,18 +83,36 @@ def _connections(
         found = csr_array(matrix(hop).T @ pulls)
         if found.nnz <= _MOST:
             pulled[hop] = found
-    two = [
-        (_strength(pulled[one], matrix(other), matrix(one)), Between(start, end, (one, other)))
-        for one, leads in first
-        if one in pulled
-        for other, comes in last.items()
-        if comes == leads and not _returns(one, other)
-    ]
-    yield from _best(two, most)
+    two = _two((start, end), first, last, pulled, matrix)
+    yield from _best(list(two), most)
     plain = [typed for typed in hops if not any(isinstance(p, tuple) for p in typed[1] + typed[2])]
     firm = [(hop, leads) for hop, leads in first if not isinstance(leads[0], tuple)]
     three = _three((start, end), plain, firm, last, pulled, matrix, 20 * most)
     yield from _best(list(three), most)
+
+
+def _two(
+    ends: tuple[str, str],
+    first: list[tuple[Hop, _Places]],
+    last: dict[Hop, _Places],
+    pulled: dict[Hop, csr_array],
+    matrix: Callable[[Hop], csr_array],
+) -> Iterator[tuple[float, Between]]:
+    """Yield connections by two hops with their strength, those by one place all at once."""
+    for middle in dict.fromkeys(leads for _, leads in first):
+        ones = [hop for hop, leads in first if leads == middle and hop in pulled]
+        others = [hop for hop, comes in last.items() if comes == middle]
+        if not ones or not others:
+            continue
+        entries = [matrix(hop).reshape((1, -1)) for hop in others]
+        across = csr_array(vstack(entries, format="csr").T)
+        counts = {hop: float(matrix(hop).sum()) for hop in (*ones, *others)}
+        for one in ones:
+            totals = (csr_array(pulled[one].reshape((1, -1))) @ across).toarray()[0]
+            for other, total in zip(others, totals.tolist(), strict=True):
+                if not _returns(one, other):
+                    strength = abs(total) / float(np.sqrt(1.0 + counts[one] + counts[other]))
+                    yield strength, Between(*ends, (one, other))
 
 
 def _three(
@@ -107,22 +125,24 @@ def _three(
     work: int,
 ) -> Iterator[tuple[float, Between]]:
     """Yield connections by three hops with their strength, while there is work left to do."""
+    by_places: dict[tuple[_Places, _Places], list[Hop]] = {}
+    for hop, enters, leaves in hops:
+        by_places.setdefault((enters, leaves), []).append(hop)
+    finals = [(hop, comes) for hop, comes in last.items() if not _is_hub(csr_array(matrix(hop).T))]
     for one, leads in first:
-        for final, comes in last.items() if one in pulled else ():
+        if one not in pulled or _is_hub(matrix(one)):
+            continue
+        for final, comes in finals:
             middles = [
                 hop
-                for hop, enters, leaves in hops
-                if (enters, leaves) == (leads, comes)
-                and not _returns(one, hop)
-                and not _returns(hop, final)
+                for hop in by_places.get((leads, comes), ())
+                if not _returns(one, hop) and not _returns(hop, final)
             ]
-            if not middles or _is_hub(matrix(one)) or _is_hub(csr_array(matrix(final).T)):
-                continue
-            work -= 1 + len(middles)
+            work -= 1 + len(middles) if middles else 0
             if work < 0:
                 return
-            both = csr_array(pulled[one] @ matrix(final).T)
-            for hop in middles if both.nnz <= _MOST else ():
+            both = csr_array(pulled[one] @ matrix(final).T) if middles else None
+            for hop in middles if both is not None and both.nnz <= _MOST else ():
                 strength = _strength(both, matrix(hop), matrix(hop))
                 yield strength, Between(*ends, (one, hop, final))
 

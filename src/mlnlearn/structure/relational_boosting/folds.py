@@ -1,8 +1,9 @@
-"""Which examples are held out to find the number of steps."""
+"""Which examples are held out to find the number of steps, and which stand for many."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import RowExamples
@@ -34,7 +35,6 @@ def held_out(examples: RowExamples, rows: Ints, seed: int) -> list[Ints]:
         late = rows[times[rows] > edge]
         if len(late):
             return [late]
-    rng = np.random.default_rng([seed, 7])
     parts = np.unique(part)
     if len(parts) > 2:
         sizes = np.bincount(part)
@@ -42,12 +42,17 @@ def held_out(examples: RowExamples, rows: Ints, seed: int) -> list[Ints]:
         fold = np.zeros(part.max() + 1, np.int64)
         fold[order] = np.arange(len(order)) % _FOLDS
         return [rows[fold[part] == number] for number in range(min(_FOLDS, len(parts)))]
-    dealt = _dealt(examples.label[rows], len(examples.classes) > 0, rng)
-    if len(rows) <= _SMALL:
-        return [rows[dealt % _FOLDS == number] for number in range(_FOLDS)]
-    if len(rows) <= _LARGE:
-        return [rows[dealt % _FOLDS == number] for number in range(2)]
-    return [rows[dealt % _FOLDS == 0]]
+    folds = dealt_folds(examples, rows, seed)[rows]
+    number = _FOLDS if len(rows) <= _SMALL else 2 if len(rows) <= _LARGE else 1
+    return [rows[folds == fold] for fold in range(number)]
+
+
+def dealt_folds(examples: RowExamples, rows: Ints, seed: int) -> Ints:
+    """Return the fold of every example by chance, alike from every class; -1 for other rows."""
+    rng = np.random.default_rng([seed, 7])
+    folds = np.full(examples.base.rows, -1)
+    folds[rows] = _dealt(examples.label[rows], len(examples.classes) > 0, rng) % _FOLDS
+    return folds
 
 
 def _dealt(label: Floats, classes: bool, rng: np.random.Generator) -> Ints:
@@ -58,3 +63,35 @@ def _dealt(label: Floats, classes: bool, rng: np.random.Generator) -> Ints:
     dealt = np.empty(len(label), np.int64)
     dealt[order] = np.arange(len(label))
     return dealt
+
+
+def stratified(
+    rows: Ints, true: NDArray[np.bool_] | None, most: int, rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """Return a sample of rows that stands for all, and for how many each one does.
+
+    Parameters
+    ----------
+    rows
+        All rows.
+    true
+        Which have one of two labels, of the rarer of which as many are drawn as of the other, if
+        there are so many; None for a plain sample.
+    most
+        How many rows are drawn, if there are so many.
+    rng
+        Draws them.
+    """
+    if len(rows) <= most:
+        return rows, np.ones(len(rows))
+    parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
+    drawn: list[Ints] = []
+    factors: list[Floats] = []
+    for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
+        wanted = min(len(part), (most - sum(map(len, drawn))) // left)
+        if wanted:
+            drawn.append(rng.choice(part, wanted, replace=False))
+            factors.append(np.full(wanted, len(part) / wanted))
+    together = np.concatenate(drawn)
+    order = np.argsort(together)
+    return together[order], np.concatenate(factors)[order]

@@ -17,20 +17,31 @@ from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.model.relational.own import OwnEvaluator, has_own_facts, holds, reads_own
 from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import FeatureNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.relational_boosting.blend import blend
 from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, list_scores
-from mlnlearn.structure.relational_boosting.folds import held_out
+from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
+from mlnlearn.structure.relational_boosting.linear import (
+    PENALTIES,
+    TestDesign,
+    TestWeights,
+    design_of,
+    fit_linear,
+)
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
 from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
+_WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
 
@@ -44,12 +55,18 @@ class BoostNotes(Notes):
         The mean deviance of held-out examples after every step, that of no step first.
     steps
         The number of steps that was best.
+    by_trees, by_tests, penalty
+        What the values of all trees, and the weights of tests of single features, were multiplied
+        by, and how much the latter were shrunk: chosen on held-out examples.
     features
         How many features were opened.
     """
 
     curve: tuple[float, ...] = ()
     steps: int = 0
+    by_trees: float = 1.0
+    by_tests: float = 0.0
+    penalty: float = 0.0
     features: int = 0
 
 
@@ -60,7 +77,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     Features are read by following links from an example: values of rows that it links to, and
     counts, means, latest values and so on of rows that link to it, up to three links away. Trees
     are grown on histograms of gradients; the number of trees is the one that predicts held-out
-    examples best, and they are then learned from all examples.
+    examples best, and they are then learned from all examples. Tests of single features, weighted
+    together by penalised likelihood, are added as far as held-out examples say.
 
     Parameters
     ----------
@@ -92,6 +110,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         Of a relation with more possible rows than this, those that do not exist are sampled.
     until
         Whether rows at the very time of an example count, not only those before it.
+    own_facts
+        Whether labels of other rows may be read, of one database without times.
     max_rules
         Most rules of the short list that the trees are distilled into.
     seed
@@ -114,6 +134,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     max_candidates: Annotated[int, AtLeast(1)] = 3000
     max_examples: Annotated[int, AtLeast(1)] = 200_000
     until: bool = False
+    own_facts: bool = True
     max_rules: Annotated[int, AtLeast(0)] = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -124,8 +145,10 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         examples = examples_of(view, place, max_examples=self.max_examples, seed=self.seed)
         journal = journal_of(course.run.checkpoint, self, data.databases)
         start = _empty_model(data, view, examples)
-        rest = without_place(view, place)
-        for fitted in self.learn_examples(rest, examples, course, journal):
+        own = self.own_facts and len(data.databases) == 1 and examples.base.times is None
+        if not (own and has_own_facts(view, place)):
+            view = without_place(view, place)
+        for fitted in self.learn_examples(view, examples, course, journal):
             yield Fitted(start.with_trees_of(fitted.model), fitted.notes)
 
     def learn_examples(
@@ -135,19 +158,41 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         course: Course,
         journal: Journal | None = None,
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
-        """Learn from examples of any kind; the view must not hold what is to be predicted."""
+        """Learn from examples of any kind.
+
+        Where the view holds what is to be predicted, features may read it of other rows, and a
+        model that does not is learned as well, for data in which it is not known.
+        """
         run = _Learning(self, view, examples)
         yield run.fitted(())
-        table = run.open()
-        kept = journal or Journal()
-        yield from run.choose(table, course, kept)
-        yield from run.refit(table, course, kept)
+        table, kept = run.open(), journal or Journal()
+        plain = table.without([run.reads_own(feature) for feature in table.features])
+        yield from run.choose(plain, course, kept)
+        if plain is table:
+            yield from run.refit(plain, course, kept)
+            return
+        other = _Learning(self, view, examples, notes=run.notes)
+        for fitted in other.choose(table, course, kept, "own facts, "):
+            yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
+        yield from run.refit(plain, course, kept)
+        if other.least() < run.least() - _WORTH_OWN * run.notes.curve[0]:
+            alone = run.last.model
+            for fitted in other.refit(table, course, kept, "own facts, "):
+                yield Fitted(replace(fitted.model, alone=alone), fitted.notes)
+            return
+        yield run.last
 
 
 class _Learning:
     """A run: which examples, what they lose, and how far it is."""
 
-    def __init__(self, learner: RelationalBoost, view: Relational, examples: RowExamples) -> None:
+    def __init__(
+        self,
+        learner: RelationalBoost,
+        view: Relational,
+        examples: RowExamples,
+        notes: BoostNotes | None = None,
+    ) -> None:
         self.learner, self.view, self.examples = learner, view, examples
         self.rows = np.flatnonzero(examples.known)
         if not len(self.rows):
@@ -157,12 +202,23 @@ class _Learning:
         self.scale = 1.0
         self.kept: float | None = None
         self.trust = 1.0
+        self.design: TestDesign | None = None
+        self.held_out_deviance = np.inf
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
         self.settings = self._settings()
         self.best: tuple[FeatureNode, ...] = ()
-        self.notes = BoostNotes()
+        self.notes = BoostNotes(features=0 if notes is None else notes.features)
+        self.last = self.fitted(())
+
+    def reads_own(self, feature: AnyFeature) -> bool:
+        """Whether a feature reads labels of other rows."""
+        return reads_own(feature, self.examples.home)
+
+    def least(self) -> float:
+        """Return the mean deviance of held-out examples at its best; infinite where none were."""
+        return self.held_out_deviance
 
     def _settings(self) -> TreeStepSettings:
         """Return the settings of steps, those not given by the number of examples."""
@@ -190,7 +246,7 @@ class _Learning:
         gradients, curvatures = self.loss.slopes(scores, self.label, weight)
         timed = examples.base.times is not None
         search = FeatureSearch(
-            Evaluator(self.view, timed, learner.until),
+            self._evaluator(timed),
             examples.base,
             gradients,
             curvatures,
@@ -206,8 +262,16 @@ class _Learning:
         self.notes = replace(self.notes, features=len(table.opened) + len(table.columns))
         return table
 
+    def _evaluator(self, timed: bool) -> Evaluator:
+        """Return what evaluates features; where the view holds labels, it hides each row's own."""
+        home = self.examples.home
+        if not holds(self.view, home):
+            return Evaluator(self.view, timed, self.learner.until)
+        folds = dealt_folds(self.examples, self.rows, self.learner.seed)
+        return OwnEvaluator(self.view, timed, self.learner.until, home=home, folds=folds)
+
     def choose(
-        self, table: FeatureTable, course: Course, journal: Journal
+        self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Find the number of steps that is best on held-out examples."""
         folds = [
@@ -223,41 +287,75 @@ class _Learning:
             if number - _best_step(curve) >= self.learner.patience:
                 break
             course.check()
-            _stepped(runs, journal, f"fold step {number + 1}")
+            _stepped(runs, journal, f"{key}fold step {number + 1}")
             curve.append(_mean_deviance(runs, folds))
             steps = _best_step(curve)
             self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
             self.best = tuple(runs[0].trees[:steps])
             yield self.fitted(self.best, runs[0].start)
             course.tell("finding the number of trees", number + 1, self.learner.steps)
-        self.kept = self._kept(runs[0], folds[0])
+        self.kept = self._kept(self._blend(runs, folds), folds[0])
+
+    def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> BoostingRun:
+        """Find how much trees and tests of single features count; return the first run of both."""
+        best = [run.truncated(self.notes.steps) for run in runs]
+        design = design_of(self._boosting(runs[0].table, self.rows))
+        found = [fit_linear(run, design, PENALTIES) for run in best]
+        scores = [
+            [one.scores(design, fold) for one in fits]
+            for fits, fold in zip(found, folds, strict=True)
+        ]
+        losses = np.zeros(len(PENALTIES))
+        for run, fold, own in zip(best, folds, scores, strict=True):
+            label, weight = run.label[fold], run.weight[fold]
+            losses += [weight.sum() * self.loss.deviance(one, label, weight) for one in own]
+        at = int(np.argmin(losses))
+        factors, self.held_out_deviance = blend(best, folds, [own[at] for own in scores])
+        by_trees, by_tests = factors.tolist()
+        self.design = design
+        self.notes = replace(
+            self.notes, by_trees=by_trees, by_tests=by_tests, penalty=PENALTIES[at]
+        )
+        return self._blended(best[0], found[0][at])
+
+    def _blended(self, run: BoostingRun, linear: TestWeights | None = None) -> BoostingRun:
+        """Return a run with its trees and a linear part fitted to its examples, as they count."""
+        by_trees, by_tests = self.notes.by_trees, self.notes.by_tests
+        if not by_tests or self.design is None:
+            return run.blended(by_trees, run.start, ())
+        if linear is None:
+            (linear,) = fit_linear(run, self.design, (self.notes.penalty,))
+        more = [tree.scaled(by_tests) for tree in linear.trees(self.design)]
+        start = run.start + by_tests * (linear.start - run.start)
+        return run.blended(by_trees, start, more)
 
     def refit(
-        self, table: FeatureTable, course: Course, journal: Journal
+        self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from all examples."""
         run = self._boosting(table, self.rows)
         for number in range(self.notes.steps):
             course.check()
-            _stepped([run], journal, f"step {number + 1}")
+            _stepped([run], journal, f"{key}step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
+        run = self._blended(run)
         yield self.fitted(tuple(run.trees), run.start)
         listed = replace(distil(run, self._distil_settings(self.trust)), kept=self.kept)
-        yield self.fitted(tuple(run.trees), run.start, listed)
+        self.last = self.fitted(tuple(run.trees), run.start, listed)
+        yield self.last
 
     def _kept(self, run: BoostingRun, fold: Ints) -> float | None:
         """Return how much of its gain on held-out examples a run keeps when it is distilled."""
-        first = run.truncated(self.notes.steps)
-        whole = first.deviance(fold)
-        start = np.repeat(first.start[None], len(fold), axis=0)
+        whole = run.deviance(fold)
+        start = np.repeat(run.start[None], len(fold), axis=0)
         label, weight = self.label[fold], self.examples.weight[fold]
         gain = self.loss.deviance(start, label, weight) - whole
         if gain <= 0:
             return None
         kept = {}
         for trust in (1.0, 0.5, 0.0):
-            rules = distil(first, self._distil_settings(trust))
-            lost = self.loss.deviance(list_scores(first, rules, fold), label, weight) - whole
+            rules = distil(run, self._distil_settings(trust))
+            lost = self.loss.deviance(list_scores(run, rules, fold), label, weight) - whole
             kept[trust] = 1.0 - lost / gain
         self.trust = max(kept, key=lambda trust: kept[trust])
         return kept[self.trust]
@@ -284,7 +382,7 @@ class _Learning:
             self.loss.kind,
             tuple(self.examples.classes),
             tuple((self.scale * start).tolist()),
-            tuple(_scaled(tree, self.scale) for tree in trees),
+            tuple(tree.scaled(self.scale) for tree in trees),
             self.examples.base.times is not None,
             self.learner.until,
             listed=None if listed is None else _scaled_list(listed, self.scale),
@@ -318,15 +416,6 @@ def _loss(examples: RowExamples) -> Loss:
     if len(examples.classes) == 2:
         return Loss("logistic", 1)
     return Loss("classes", len(examples.classes))
-
-
-def _scaled(node: FeatureNode, by: float) -> FeatureNode:
-    if by == 1.0:
-        return node
-    values = tuple(by * value for value in node.values)
-    if node.yes is None or node.no is None:
-        return replace(node, values=values)
-    return replace(node, values=values, yes=_scaled(node.yes, by), no=_scaled(node.no, by))
 
 
 def _scaled_list(listed: RuleList, by: float) -> RuleList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
+from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.table import FeatureTable
 
+_OF_RARER, _FEWEST_ROWS = 30, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
 
@@ -69,7 +72,9 @@ class BoostingRun:
         """Grow a tree and add it."""
         gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         number = len(self.trees)
-        rows = self._drawn(number, gradients, curvatures)
+        rows, factor = self.drawn(number)
+        gradients[rows] *= factor[:, None]
+        curvatures[rows] *= factor[:, None]
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
         tree = self._finished(root, gradients, curvatures)
@@ -97,33 +102,51 @@ class BoostingRun:
             found.add(tree)
         return found
 
+    def blended(self, by: float, start: Floats, more: Sequence[FeatureNode]) -> BoostingRun:
+        """Return the run with the values of all trees multiplied, and with further trees.
+
+        Parameters
+        ----------
+        by
+            What the trees that there are count.
+        start
+            The scores before all trees.
+        more
+            The further trees.
+        """
+        found = BoostingRun(
+            self.table, self.loss, self.label, self.weight, self.rows, self.settings
+        )
+        found.start = start
+        found.trees = [tree.scaled(by) for tree in self.trees] if by else []
+        found.scores = start + by * (self.scores - self.start)
+        for tree in more:
+            found.add(tree)
+        return found
+
     def deviance(self, rows: Ints) -> float:
         """Return the mean deviance of some examples."""
         return self.loss.deviance(self.scores[rows], self.label[rows], self.weight[rows])
 
-    def _drawn(self, number: int, gradients: Floats, curvatures: Floats) -> Ints:
+    def drawn_slopes(self, number: int) -> tuple[Ints, Floats, Floats]:
+        """Return examples that stand for all, with their gradients and curvatures."""
+        gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
+        rows, factor = self.drawn(number)
+        return rows, factor[:, None] * gradients[rows], factor[:, None] * curvatures[rows]
+
+    def drawn(self, number: int) -> tuple[Ints, Floats]:
         """Return the examples that a tree is grown on, where there are many a sample of them.
 
         Of the rarer of two labels as many are drawn as of the other, if there are so many. Those
-        drawn stand for all: their gradients and curvatures grow accordingly.
+        drawn stand for all, each for so many.
         """
         most = self.settings.max_rows
-        if len(self.rows) <= most:
-            return self.rows
-        rng = np.random.default_rng([self.settings.seed, number, 2])
         true = self.label[self.rows] > 0
-        parts = [self.rows]
         if self.loss.kind == "logistic":
-            parts = sorted((self.rows[true], self.rows[~true]), key=len)
-        drawn: list[Ints] = []
-        for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
-            wanted = min(len(part), (most - sum(map(len, drawn))) // left)
-            if not wanted:
-                continue
-            drawn.append(rng.choice(part, wanted, replace=False))
-            gradients[drawn[-1]] *= len(part) / wanted
-            curvatures[drawn[-1]] *= len(part) / wanted
-        return np.sort(np.concatenate(drawn))
+            rarer = int(min(true.sum(), (~true).sum()))
+            most = min(most, max(_OF_RARER * rarer, _FEWEST_ROWS))
+        rng = np.random.default_rng([self.settings.seed, number, 2])
+        return stratified(self.rows, true if self.loss.kind == "logistic" else None, most, rng)
 
     def _chosen(self, number: int) -> NDArray[np.bool_]:
         total = self.table.binned.dense + len(self.table.columns)

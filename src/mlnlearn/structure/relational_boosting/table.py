@@ -8,7 +8,7 @@ The number of features looked at, and of those kept, is bounded whatever the sch
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,13 +21,20 @@ from mlnlearn.data.identity import digest
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
+from mlnlearn.model.relational.own import OwnEvaluator
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
-from mlnlearn.structure.relational_boosting.candidates import LinkPath, extended, features_at
+from mlnlearn.structure.relational_boosting.candidates import (
+    LinkPath,
+    extended,
+    features_at,
+    own_features,
+)
 from mlnlearn.structure.relational_boosting.closing import closing_features
+from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import Binned, has_column
 
-_SAMPLE = 20_000
+_SAMPLE = 5_000
 _SCREEN_BINS = 16
 _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
@@ -87,8 +94,27 @@ class FeatureTable:
     binned: Binned
 
     def __post_init__(self) -> None:
-        features: list[AnyFeature] = [one.feature for one in self.opened]
-        self._places = {feature: at for at, feature in enumerate([*features, *self.columns])}
+        self._places = {feature: at for at, feature in enumerate(self.features)}
+
+    @property
+    def features(self) -> list[AnyFeature]:
+        """All features; those of sparse columns come after those in bins."""
+        return [*(one.feature for one in self.opened), *self.columns]
+
+    def without(self, left_out: Sequence[bool]) -> FeatureTable:
+        """Return the table without some of the features in bins; itself where there are none."""
+        kept = np.flatnonzero(~np.array(left_out[: len(self.opened)], np.bool_))
+        if len(kept) == len(self.opened):
+            return self
+        doubts = self.binned.dense_doubts
+        binned = replace(
+            self.binned,
+            bins=self.binned.bins[kept],
+            kinds=self.binned.kinds[kept],
+            sizes=self.binned.sizes[kept],
+            dense_doubts=None if doubts is None else doubts[kept],
+        )
+        return FeatureTable([self.opened[at] for at in kept], self.columns, binned)
 
     def place(self, feature: AnyFeature) -> int:
         """Return the number of a feature; sparse columns come after those in bins."""
@@ -100,6 +126,15 @@ class FeatureTable:
         """Return which examples have a sparse column."""
         found: NDArray[np.bool_] = has_column(self.binned.indptr, self.binned.indices, column, rows)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Examples that features are scored on, with gradients and curvatures that stand for all."""
+
+    rows: Ints
+    gradients: Floats
+    curvatures: Floats
 
 
 @dataclass(eq=False)
@@ -148,19 +183,25 @@ class FeatureSearch:
         tried = sum(count for length, count in self._tried.items() if length <= links)
         return float(np.log(tried))
 
-    def _sampled(self) -> Ints:
-        rows = self.base.rows
-        if rows <= _SAMPLE:
-            return np.arange(rows)
+    def _sampled(self) -> _Sample:
+        """Return examples that features are scored on, all or as many as are enough to tell."""
+        rows = np.flatnonzero(self.curvatures.sum(axis=1) > 0)
+        single = self.gradients.shape[1] == 1
+        true = self.gradients[rows, 0] > 0 if single else None
         rng = np.random.default_rng(self.settings.seed)
-        return np.sort(rng.choice(rows, _SAMPLE, replace=False))
+        drawn, factor = stratified(rows, true, _SAMPLE, rng)
+        by = factor[:, None]
+        return _Sample(drawn, by * self.gradients[drawn], by * self.curvatures[drawn])
 
-    def _screened(self, sampled: Ints) -> tuple[list[Opened], list[LinkPath]]:
+    def _screened(self, sampled: _Sample) -> tuple[list[Opened], list[LinkPath]]:
         """Score features path by path, longer paths where shorter ones told most."""
         base, view = self.base, self.evaluator.data
         opened = self._scored(features_at(None, self.evaluator, base), sampled)
         if not self.evaluator.timed:
-            opened += self._scored(self._closing(sampled), sampled)
+            opened += self._scored(self._closing(), sampled)
+        if isinstance(self.evaluator, OwnEvaluator) and self.evaluator.home.column is not None:
+            own = own_features(self.evaluator, base, self.evaluator.home)
+            opened += self._scored(own, sampled)
         found, level = [], [None]
         for _ in range(self.settings.max_links):
             fresh = [path for before in level for path in extended(view, base, before)]
@@ -176,12 +217,12 @@ class FeatureSearch:
             level = [fresh[place] for place in order]
         return opened, found
 
-    def _closing(self, sampled: Ints) -> Iterator[AnyFeature]:
+    def _closing(self) -> Iterator[AnyFeature]:
         most = self.settings.max_features // 4
-        gradients = self.gradients[sampled]
-        return closing_features(self.evaluator.data, self.base, sampled, gradients, most)
+        rows = np.arange(self.base.rows)
+        return closing_features(self.evaluator.data, self.base, rows, self.gradients, most)
 
-    def _scored(self, features: Iterator[AnyFeature], sampled: Ints) -> list[Opened]:
+    def _scored(self, features: Iterator[AnyFeature], sampled: _Sample) -> list[Opened]:
         """Score features; those whose values were seen before are left out."""
         found = []
         for feature in features:
@@ -190,18 +231,17 @@ class FeatureSearch:
             self._tried[_length(feature)] += 1
             if self._looked > self.settings.max_candidates:
                 break
-            values = self.evaluator.values(feature, self.base, sampled)
+            values = self.evaluator.values(feature, self.base, sampled.rows)
             key = digest([values.values.tobytes(), str(values.names is not None)])
             if key in self._seen:
                 continue
             self._seen.add(key)
-            recurring = self._recurring(feature, values, sampled)
+            recurring = self._recurring(feature, values, sampled.rows)
             coarse = binning(values, self.settings.min_examples, _SCREEN_BINS, recurring)
             if coarse.size + bool(np.isnan(values.values).any()) < 2:
                 continue
-            score = screening_score(
-                coarse.bins(values), self.gradients[sampled], self.curvatures[sampled], 1.0
-            )
+            bins = coarse.bins(values)
+            score = screening_score(bins, sampled.gradients, sampled.curvatures, 1.0)
             found.append(Opened(feature, coarse, score))
         return found
 
@@ -254,6 +294,8 @@ class FeatureSearch:
         for path in paths:
             for name, column in view[path.end].columns.items():
                 if name == NAME and self.evaluator.timed:
+                    continue
+                if self.evaluator.reads_own(Feature(path.steps, name)):
                     continue
                 if isinstance(column, Nominal) and (
                     (path.backward and len(column.names) > 1) or len(column.names) > 254

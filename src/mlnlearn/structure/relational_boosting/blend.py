@@ -1,0 +1,82 @@
+"""How much trees and the linear part count, and how far scores go: chosen on held-out examples.
+
+Values of leaves are shrunk, and steps end where another tree is not worth it; where labels follow
+from features without exception, what is left is less sure than the data. Factors that predict
+held-out examples best make up for that, and where a part is too sure, take it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.steps import BoostingRun
+
+_MOST = 8.0
+_DOUBT = 0.5  # examples of each class that are taken to have another label than they seem
+_WORTH = 0.01  # of what is gained: what a second part must add
+
+
+def blend(
+    runs: Sequence[BoostingRun], folds: Sequence[Ints], linear: Sequence[Floats]
+) -> tuple[Floats, float]:
+    """Return the factors of trees and of the linear part under which held-out deviance is least.
+
+    The deviance comes with them.
+
+    Parameters
+    ----------
+    runs
+        Of each fold, the run that did not see it.
+    folds
+        The examples that were held out.
+    linear
+        Scores that the linear part gives to them.
+    """
+    loss = runs[0].loss
+    rows = np.concatenate(folds)
+    label, weight = runs[0].label[rows], runs[0].weight[rows]
+    pairs = list(zip(runs, folds, linear, strict=True))
+    start = np.concatenate([np.repeat(run.start[None], len(fold), 0) for run, fold, _ in pairs])
+    trees = np.concatenate([run.scores[fold] - run.start for run, fold, _ in pairs])
+    other = np.concatenate([scores - run.start for run, _, scores in pairs])
+    parts = np.stack([start, trees, other], axis=2)
+    if loss.kind != "squares":
+        more, labels, share = _doubted(loss, parts, label, weight)
+        parts = np.concatenate([parts, more])
+        label, weight = np.concatenate([label, labels]), np.concatenate([weight, share])
+
+    def deviance(by: Floats) -> float:
+        return loss.deviance(parts @ np.array([1.0, *by]), label, weight)
+
+    nothing = deviance(np.zeros(2))
+    found = []
+    for used in ((True, False), (False, True), (True, True)):
+        bounds = [(0.0, _MOST if use else 0.0) for use in used]
+        first = np.array(used, np.float64) / sum(used)
+        best = minimize(deviance, first, method="L-BFGS-B", bounds=bounds).x
+        found.append((deviance(best), best))
+    alone = min(found[:2], key=lambda one: one[0])
+    if alone[0] - found[2][0] <= _WORTH * max(nothing - alone[0], 0.0):
+        return alone[1], alone[0]
+    return found[2][1], found[2][0]
+
+
+def _doubted(
+    loss: Loss, parts: Floats, label: Floats, weight: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return examples that keep scores finite: each class's mean scores under other labels."""
+    classes = range(max(loss.outputs, 2))
+    present = [code for code in classes if np.any(label == code)]
+    means = {
+        code: np.average(parts[label == code], axis=0, weights=weight[label == code])
+        for code in present
+    }
+    pairs = [(code, other) for code in present for other in classes if other != code]
+    share = np.full(len(pairs), _DOUBT / (len(classes) - 1))
+    others = np.array([other for _, other in pairs], np.float64)
+    return np.stack([means[code] for code, _ in pairs]), others, share

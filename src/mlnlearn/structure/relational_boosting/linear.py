@@ -1,0 +1,191 @@
+"""A linear part: many simple tests weighted together, each a little, by penalised likelihood.
+
+Trees find what depends on few features, one after the other. Where many features say a little each,
+weights of all of them at once say more. The tests are those of single features: cuts at quantiles,
+single names, whether something is known; each becomes a tree of one test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
+from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.grow import MISSING
+from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.steps import BoostingRun
+from mlnlearn.structure.relational_boosting.table import FeatureTable, Opened
+
+PENALTIES = (100.0, 10.0, 1.0)
+"""How much weights are shrunk, in examples; which is best is found on held-out examples."""
+_CUTS = 4
+_NAMES = 12
+_MOST_TESTS = 400
+_MOST_CELLS = 4_000_000
+_STEPS = 40
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class TestDesign:
+    """Tests, and which examples pass each.
+
+    Attributes
+    ----------
+    tests
+        The tests.
+    passing
+        A row an example, a column a test: 1 where it passes.
+    """
+
+    tests: tuple[Test, ...]
+    passing: Singles
+
+
+@dataclass(frozen=True, eq=False)
+class TestWeights:
+    """Weights of tests.
+
+    Attributes
+    ----------
+    start
+        The scores where no test passes.
+    weights
+        A row a test, a column an output.
+    """
+
+    start: Floats
+    weights: Floats
+
+    def scores(self, design: TestDesign, rows: Ints) -> Floats:
+        """Return the scores of examples."""
+        return np.asarray(self.start + design.passing[rows] @ self.weights)
+
+    def trees(self, design: TestDesign) -> list[FeatureNode]:
+        """Return a tree of one test for each weight that is not nothing."""
+        nothing = FeatureNode((0.0,) * self.weights.shape[1])
+        return [
+            FeatureNode(nothing.values, test, FeatureNode(tuple(weights.tolist())), nothing)
+            for test, weights in zip(design.tests, self.weights, strict=True)
+            if np.any(weights)
+        ]
+
+
+def design_of(run: BoostingRun) -> TestDesign:
+    """Return the tests of single features that tell most of the labels of a run's examples."""
+    rows, gradients, curvatures = run.drawn_slopes(0)
+    least = run.settings.size.min_examples
+    scored: list[tuple[float, int, Test]] = []
+    for test, passes in _tests(run, rows, least):
+        number = len(scored)
+        sums, curved = passes @ gradients, passes @ curvatures
+        rest, rest_curved = gradients.sum(axis=0) - sums, curvatures.sum(axis=0) - curved
+        gain = float((sums**2 / (curved + 1.0) + rest**2 / (rest_curved + 1.0)).sum())
+        scored.append((-gain, number, test))
+    outputs = run.loss.outputs
+    most = int(min(_MOST_TESTS, max(_MOST_CELLS / (len(rows) * outputs), 20)))
+    chosen = tuple(test for _, _, test in sorted(scored, key=lambda one: one[:2])[:most])
+    everything = np.arange(len(run.label))
+    passing: Singles = np.zeros((len(everything), len(chosen)), np.float32)
+    for place, test in enumerate(chosen):
+        passing[:, place] = run.passes(test, everything)
+    return TestDesign(chosen, passing)
+
+
+def _tests(run: BoostingRun, rows: Ints, least: int) -> Iterator[tuple[Test, Floats]]:
+    """Yield the tests of single features with which of some examples pass them, each once."""
+    seen: set[bytes] = set()
+    for test in _all_tests(run.table, rows):
+        passing = run.passes(test, rows)
+        number = int(passing.sum())
+        key = np.packbits(passing if passing[0] else ~passing).tobytes()
+        if not least <= number <= len(rows) - least or key in seen:
+            continue
+        seen.add(key)
+        yield test, passing.astype(np.float64)
+
+
+def _all_tests(table: FeatureTable, rows: Ints) -> Iterator[Test]:
+    for place, opened in enumerate(table.opened):
+        check_time()
+        counts = np.bincount(table.binned.bins[place][rows], minlength=256)
+        if counts[MISSING]:
+            yield Test(opened.feature, LARGEST, (), True)
+        names = opened.binning.names
+        if names is not None:
+            order = np.argsort(-counts[: len(names)], kind="stable")[:_NAMES]
+            for code in order.tolist():
+                yield Test(opened.feature, None, (names[code],), False)
+        else:
+            for edge in _edges(opened, counts):
+                yield Test(opened.feature, edge, (), False)
+    for feature in table.columns:
+        yield Test(feature, 0.5)
+
+
+def _edges(opened: Opened, counts: Ints) -> list[float]:
+    """Return a few of the edges of bins, so that about as many examples lie between any two."""
+    edges = opened.binning.edges
+    if len(edges) <= _CUTS:
+        return [float(edge) for edge in edges]
+    below = np.cumsum(counts[: len(edges) + 1])[:-1]
+    goals = np.linspace(0, counts[: len(edges) + 1].sum(), _CUTS + 2)[1:-1]
+    chosen = np.unique(np.minimum(np.searchsorted(below, goals), len(edges) - 1))
+    return [float(edges[at]) for at in chosen]
+
+
+def fit_linear(
+    run: BoostingRun, design: TestDesign, penalties: tuple[float, ...]
+) -> list[TestWeights]:
+    """Return weights fitted to a run's examples, for each of some penalties, the largest first."""
+    rows, factor = run.drawn(0)
+    passing = design.passing[rows]
+    mean, spread = passing.mean(axis=0), np.maximum(passing.std(axis=0), 1e-3)
+    label, weight = run.label[rows], run.weight[rows] * factor
+    fit = _Fit((passing - mean) / spread, label, weight, run.loss)
+    flat = np.concatenate([run.start[None], np.zeros((len(design.tests), run.loss.outputs))])
+    found = []
+    for penalty in penalties:
+        check_time()
+        with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
+            flat = fit.best(flat, penalty)
+        weights = flat[1:] / spread[:, None].astype(np.float64)
+        found.append(TestWeights(flat[0] - mean.astype(np.float64) @ weights, weights))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Penalised deviance of weights of standardised tests."""
+
+    design: Singles
+    label: Floats
+    weight: Floats
+    loss: Loss
+
+    def best(self, start: Floats, penalty: float) -> Floats:
+        """Return the best weights, the constant first."""
+        total = float(self.weight.sum())
+
+        def value(flat: Floats) -> tuple[float, Floats]:
+            weights = flat.reshape(start.shape)
+            scores = weights[0] + self.design @ weights[1:].astype(np.float32)
+            slopes, _ = self.loss.slopes(scores, self.label, self.weight)
+            prior = 0.5 * penalty / total * float((weights[1:] ** 2).sum())
+            gradient = np.empty(start.shape)
+            gradient[0] = -slopes.sum(axis=0) / total
+            gradient[1:] = -(self.design.T @ slopes.astype(np.float32)) / total
+            gradient[1:] += penalty / total * weights[1:]
+            return self.loss.deviance(scores, self.label, self.weight) + prior, gradient.ravel()
+
+        options = {"maxiter": _STEPS}
+        found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+        best: Floats = found.x.reshape(start.shape)
+        return best
