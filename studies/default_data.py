@@ -24,7 +24,7 @@ from mlnlearn.data.synthetic.messy import messy_shop
 from mlnlearn.data.synthetic.planted_graph import planted_graph
 from mlnlearn.data.triple_view import database_of
 from mlnlearn.errors import InputError
-from mlnlearn.evaluate.held_out import Split, split_examples, withheld
+from mlnlearn.evaluate.held_out import HeldOutSplit, split_examples, withheld
 
 MOST_EXAMPLES = 20_000
 """Of a relation with more possible rows, those that do not exist are a sample."""
@@ -80,7 +80,7 @@ def problem_of(name: str, target: str, seed: int) -> Problem:
         test = examples.known & (examples.base.part == number)
         rest = tuple(db for place, db in enumerate(data.databases) if place != number)
         training = replace(data, databases=rest)
-        split = Split(test, "")
+        split = HeldOutSplit(test, "")
     else:
         found = split_examples(examples, seed=seed)
         assert found is not None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import mlnlearn
 from mlnlearn.evaluate.auto import Auto
-from mlnlearn.evaluate.held_out import Split, answers_for, baseline
+from mlnlearn.evaluate.held_out import HeldOutSplit, answers_for, baseline
 from mlnlearn.evaluate.measure import measured
 from mlnlearn.evaluate.metrics import scores
 from mlnlearn.model.relational.model import RelationalModel
@@ -89,7 +89,7 @@ def solve(task: Task) -> dict[str, Any]:
         else:
             chances = _peer(task, problem)
     found["cpu"] = cost.cpu_seconds
-    base = baseline(problem.examples, Split(problem.test, ""))
+    base = baseline(problem.examples, HeldOutSplit(problem.test, ""))
     found["scores"] = score(problem, chances)
     found["base"] = score(problem, base)
     if task.system in OURS and isinstance(model, RelationalModel) and model.listed is not None:

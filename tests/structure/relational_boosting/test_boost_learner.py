@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import (
@@ -187,3 +188,59 @@ def test_no_feature_at_all_leaves_the_base_rate():
     nothing = RowExamples(base, np.full(40, np.nan), FLAGS, np.ones(40), Place("coin", "y"))
     with pytest.raises(InputError, match="no example has a label"):
         learned(view, nothing)
+
+
+def test_the_model_does_not_depend_on_the_number_of_threads():
+    view, base, latest, tea, rng = shop(4, 1200)
+    chance = np.where(tea, 0.7, 0.2) + 0.2 * (latest > 12)
+    label = (rng.random(base.rows) < chance).astype(float)
+    examples = RowExamples(base, label, FLAGS, np.ones(base.rows), Place("task", "y"))
+    found = []
+    for threads in (1, 2, 8):
+        with threadpool_limits(limits=threads):
+            found.append(learned(view, examples, steps=10))
+    assert found[0].model.trees
+    assert found[0].notes.by_tests > 0  # dense sums took part
+    assert found[0].model == found[1].model == found[2].model
+
+
+def test_what_follows_without_exception_is_said_with_certainty():
+    # thirty of four hundred: shrunken leaves alone would stop at one in ten
+    view, base, _, _, rng = shop(5)
+    label = np.zeros(base.rows)
+    label[rng.choice(base.rows, 30, replace=False)] = 1.0
+    flag = Nominal(label.astype(np.int32), FLAGS)
+    base = RowSet("task", base.rows, {**base.columns, "flag": flag}, base.times, base.part)
+    examples = RowExamples(base, label, FLAGS, np.ones(base.rows), Place("task", "y"))
+    fitted = learned(view, examples)
+    chance = fitted.model.probabilities(view, base)[:, 1]
+    assert chance[label == 1].min() > 0.97
+    assert chance[label == 0].mean() < 0.003
+    assert fitted.notes.by_trees > 1.0 or fitted.notes.by_tests > 0.0
+
+
+def test_many_weak_features_are_weighed_together():
+    rng = np.random.default_rng(6)
+    cells = rng.integers(0, 2, (40, 300))
+    odds = 0.7 * (2 * cells - 1).sum(axis=0)
+    label = (rng.random(300) < 1 / (1 + np.exp(-odds))).astype(float)
+    part = np.zeros(300, np.int32)
+    columns = {f"c{k}": Nominal(row.astype(np.int32), ("a", "b")) for k, row in enumerate(cells)}
+    base = RowSet("task", 300, columns, None, part)
+    view = Relational({}, {}, {})
+    examples = RowExamples(base, label, FLAGS, np.ones(300), Place("task", "y"))
+    fitted = learned(view, examples)
+    trees_alone = min(fitted.notes.curve)
+    assert fitted.notes.by_tests > 0
+    fresh = rng.integers(0, 2, (40, 2000))
+    asked = RowSet(
+        "task",
+        2000,
+        {f"c{k}": Nominal(row.astype(np.int32), ("a", "b")) for k, row in enumerate(fresh)},
+        None,
+        np.zeros(2000, np.int32),
+    )
+    odds = 0.7 * (2 * fresh - 1).sum(axis=0)
+    truth = rng.random(2000) < 1 / (1 + np.exp(-odds))
+    chance = fitted.model.probabilities(view, asked)[:, 1]
+    assert -np.mean(np.log(np.where(truth, chance, 1 - chance))) < 0.8 * trees_alone

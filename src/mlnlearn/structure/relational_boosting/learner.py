@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
@@ -175,7 +176,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
         yield from run.refit(plain, course, kept)
-        if other.least() < run.least() - _WORTH_OWN * run.notes.curve[0]:
+        curve = run.notes.curve
+        if curve and other.held_out_deviance < run.held_out_deviance - _WORTH_OWN * curve[0]:
             alone = run.last.model
             for fitted in other.refit(table, course, kept, "own facts, "):
                 yield Fitted(replace(fitted.model, alone=alone), fitted.notes)
@@ -215,10 +217,6 @@ class _Learning:
     def reads_own(self, feature: AnyFeature) -> bool:
         """Whether a feature reads labels of other rows."""
         return reads_own(feature, self.examples.home)
-
-    def least(self) -> float:
-        """Return the mean deviance of held-out examples at its best; infinite where none were."""
-        return self.held_out_deviance
 
     def _settings(self) -> TreeStepSettings:
         """Return the settings of steps, those not given by the number of examples."""
@@ -294,7 +292,9 @@ class _Learning:
             self.best = tuple(runs[0].trees[:steps])
             yield self.fitted(self.best, runs[0].start)
             course.tell("finding the number of trees", number + 1, self.learner.steps)
-        self.kept = self._kept(self._blend(runs, folds), folds[0])
+        with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
+            both = self._blend(runs, folds)
+        self.kept = self._kept(both, folds[0])
 
     def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> BoostingRun:
         """Find how much trees and tests of single features count; return the first run of both."""
@@ -338,7 +338,8 @@ class _Learning:
             course.check()
             _stepped([run], journal, f"{key}step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
-        run = self._blended(run)
+        with threadpool_limits(limits=1):
+            run = self._blended(run)
         yield self.fitted(tuple(run.trees), run.start)
         listed = replace(distil(run, self._distil_settings(self.trust)), kept=self.kept)
         self.last = self.fitted(tuple(run.trees), run.start, listed)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
@@ -154,8 +153,7 @@ def fit_linear(
     found = []
     for penalty in penalties:
         check_time()
-        with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-            flat = fit.best(flat, penalty)
+        flat = fit.best(flat, penalty)
         weights = flat[1:] / spread[:, None].astype(np.float64)
         found.append(TestWeights(flat[0] - mean.astype(np.float64) @ weights, weights))
     return found

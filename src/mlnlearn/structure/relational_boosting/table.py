@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.relational import NAME, Nominal, RowSet
+from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
 from mlnlearn.data.identity import digest
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
-from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
+from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, Forward, Step
 from mlnlearn.model.relational.own import OwnEvaluator
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
@@ -137,6 +137,50 @@ class _Sample:
     curvatures: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class _Owners:
+    """Rows that examples look at, with sums over the examples of each.
+
+    Attributes
+    ----------
+    rows
+        The rows: the examples themselves, or what a link of theirs points to.
+    of_example
+        The row of each example; None where they are the examples.
+    gradients, curvatures, examples
+        Sums over the examples of each row, and how many there are.
+    """
+
+    rows: RowSet
+    of_example: Ints | None
+    gradients: Floats
+    curvatures: Floats
+    examples: Floats
+
+    def through(self, link: Link, view: Relational) -> _Owners:
+        """Return what a link of the examples points to."""
+        there = view[link.to]
+        to = np.where(link.codes < 0, there.rows, link.codes).astype(np.int64)
+        entries = (np.ones(len(to)), (to, np.arange(len(to))))
+        adding = csr_array(entries, shape=(there.rows + 1, len(to)))[: there.rows]
+        return _Owners(
+            there,
+            to,
+            np.asarray(adding @ self.gradients),
+            np.asarray(adding @ self.curvatures),
+            np.asarray(adding.sum(axis=1)).reshape(-1),
+        )
+
+    def column_scores(self, matrix: csr_array) -> Floats:
+        """Score all columns of a sparse matrix of rows at once."""
+        sums = np.asarray(matrix.T @ self.gradients)
+        weights = np.asarray(matrix.T @ self.curvatures)
+        whole, curved = self.gradients.sum(axis=0), self.curvatures.sum(axis=0)
+        gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
+        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
+        return total
+
+
 @dataclass(eq=False)
 class FeatureSearch:
     """Opens features for the examples of a base."""
@@ -149,6 +193,7 @@ class FeatureSearch:
     _seen: set[str] = field(default_factory=set)
     _looked: int = 0
     _tried: Counter[int] = field(default_factory=Counter)
+    _kept_owners: dict[str | None, _Owners] = field(default_factory=dict)
 
     def table(self, more: list[AnyFeature] | None = None) -> FeatureTable:
         """Return the best features within the budget."""
@@ -258,36 +303,53 @@ class FeatureSearch:
 
     def _sets(self, paths: list[LinkPath]) -> tuple[list[Feature], csr_array, Floats]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
-        parts, features, scores = [], [], []
+        parts: list[tuple[_Owners, csr_array]] = []
+        features, scores, sizes = [], [], []
         for path, name, column in self._set_columns(paths):
             check_time()
-            matrix, codes = self._has(path, column, name == NAME)
+            owners = self._owners(path.steps[0])
+            matrix, codes = self._has(owners, path, column, name == NAME)
             if matrix is None or not len(codes):
                 continue
-            score = self._column_scores(matrix)
+            score = owners.column_scores(matrix)
             best = np.sort(np.argsort(-score, kind="stable")[: 5 * self.settings.max_features])
             best = best[score[best] > 2.0]
+            self._tried[len(path.steps)] += len(codes) if len(best) else 0
             if not len(best):
                 continue
             steps = tuple(
                 replace(step, aggregate="exists") if isinstance(step, Backward) else step
                 for step in path.steps
             )
-            parts.append(matrix[:, best])
+            parts.append((owners, matrix[:, best]))
             features += [Feature(steps, name, column.names[codes[at]]) for at in best]
             scores.append(score[best])
-            self._tried[len(path.steps)] += len(codes)
+            sizes.append(np.asarray(matrix.T @ owners.examples)[best])
         if not parts:
             return [], csr_array((self.base.rows, 0)), np.empty(0)
-        score = np.concatenate(scores)
-        together = hstack(parts, format="csc")
-        order = np.argsort(-score, kind="stable")[: 10 * self.settings.max_features]
-        entries = np.cumsum(np.diff(together.indptr)[order])
+        order = np.argsort(-np.concatenate(scores), kind="stable")[
+            : 10 * self.settings.max_features
+        ]
+        entries = np.cumsum(np.concatenate(sizes)[order])
         best = np.sort(order[entries <= _ENTRIES * self.base.rows + _LEAST_ENTRIES])
-        matrix = csr_array(together[:, best])
-        matrix.sort_indices()
+        matrix = _of_examples(parts, best)
         lowered = np.array([self._doubt(features[at]) for at in best])
         return [features[at] for at in best], matrix, lowered
+
+    def _owners(self, step: Step) -> _Owners:
+        """Return whose rows the examples look at by a first step: their own, or those of a link.
+
+        What many examples link to is looked at once.
+        """
+        link = step.link if isinstance(step, Forward) and not self.evaluator.timed else None
+        if link not in self._kept_owners:
+            found = _Owners(
+                self.base, None, self.gradients, self.curvatures, np.ones(self.base.rows)
+            )
+            if link is not None:
+                found = found.through(self.base.links[link], self.evaluator.data)
+            self._kept_owners[link] = found
+        return self._kept_owners[link]
 
     def _set_columns(self, paths: list[LinkPath]) -> Iterator[tuple[LinkPath, str, Nominal]]:
         view = self.evaluator.data
@@ -302,37 +364,48 @@ class FeatureSearch:
                 ):
                     yield path, name, column
 
-    def _has(self, path: LinkPath, column: Nominal, named: bool) -> tuple[csr_array | None, Ints]:
-        """Return which names (by code) examples have, those that enough of them have."""
+    def _has(
+        self, owners: _Owners, path: LinkPath, column: Nominal, named: bool
+    ) -> tuple[csr_array | None, Ints]:
+        """Return which names (by code) owners have, those that enough examples have."""
         nothing = np.empty(0, np.int64)
-        reached = self.evaluator.pairs(path.steps, self.base, _PAIRS)
+        steps = path.steps if owners.of_example is None else path.steps[1:]
+        reached = self.evaluator.pairs(steps, owners.rows, _PAIRS)
         if reached is None:
             return None, nothing
         question, rows = reached
         codes = column.codes[rows].astype(np.int64)
         key = np.unique((question * (len(column.names) + 1) + codes)[codes >= 0])
         question, codes = np.divmod(key, len(column.names) + 1)
-        counts = np.bincount(codes, minlength=len(column.names))
+        counts = np.bincount(codes, owners.examples[question], len(column.names))
         least = self.settings.min_examples
         wanted = (counts >= least) & (counts <= self.base.rows - least)
-        part = self.base.part[question]
+        part = owners.rows.part[question]
         if named and len(part) and self.base.part.max() > 0:
             # a name of one database says nothing of another
             wanted &= _in_several(codes, part, len(column.names))
         places = np.cumsum(wanted) - 1
         kept = wanted[codes]
-        shape = (self.base.rows, int(wanted.sum()))
+        shape = (owners.rows.rows, int(wanted.sum()))
         entries = (np.ones(int(kept.sum()), np.int8), (question[kept], places[codes[kept]]))
         return csr_array(entries, shape=shape), np.flatnonzero(wanted)
 
-    def _column_scores(self, matrix: csr_array) -> Floats:
-        """Score all columns of a sparse matrix at once."""
-        sums = np.asarray(matrix.T @ self.gradients)
-        weights = np.asarray(matrix.T @ self.curvatures)
-        whole, curved = self.gradients.sum(axis=0), self.curvatures.sum(axis=0)
-        gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
-        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
-        return total
+
+def _of_examples(parts: list[tuple[_Owners, csr_array]], chosen: Ints) -> csr_array:
+    """Return the chosen columns of all parts, numbered through, with a row an example."""
+    found, start = [], 0
+    for owners, matrix in parts:
+        end = start + matrix.shape[1]
+        columns = chosen[(chosen >= start) & (chosen < end)] - start
+        start = end
+        own = csr_array(matrix[:, columns])
+        if owners.of_example is not None:
+            empty = csr_array((1, own.shape[1]), dtype=own.dtype)  # for links to nothing
+            own = csr_array(vstack([own, empty], format="csr"))[owners.of_example]
+        found.append(own)
+    together = csr_array(hstack(found, format="csr"))
+    together.sort_indices()
+    return together
 
 
 def _chance(binned: Binning) -> float:
