@@ -30,6 +30,8 @@ MOST_EXAMPLES = 20_000
 """Of a relation with more possible rows, those that do not exist are a sample."""
 FEWEST_TRUE = 15
 """Targets with fewer true atoms (or rows of the second class) are left out."""
+MOST_TARGETS = 8
+"""So many targets of a data set, those with most true atoms."""
 MOST_ATOMS = 2_000_000
 """Relations with more possible rows than this are left out."""
 PLANTED = {
@@ -97,7 +99,7 @@ def targets_of(name: str) -> list[str]:
         return ["customer.churned"]
     data = DATA[name](0)
     view = relational(data.databases, data.mapping)
-    found = []
+    found: dict[str, int] = {}
     for target, place in view.places.items():
         if target in data.databases[0].schema and _atoms(data, target) > MOST_ATOMS:
             continue
@@ -110,9 +112,10 @@ def targets_of(name: str) -> list[str]:
             continue
         counts = np.bincount(labels.astype(np.int64), minlength=len(examples.classes))
         fewest = np.sort(counts)[-2] if place.column is not None else counts[1]
-        if fewest >= FEWEST_TRUE and not target.startswith("same" if name != "cora" else "\0"):
-            found.append(target)
-    return [target for target in found if target in PLANTED.get(name, found)]
+        if fewest >= FEWEST_TRUE and (name == "cora" or not target.startswith("same")):
+            found[target] = int(fewest)
+    planted = [target for target in found if target in PLANTED.get(name, found)]
+    return sorted(planted, key=lambda target: -found[target])[:MOST_TARGETS]
 
 
 def _atoms(data: Data, target: str) -> int:
