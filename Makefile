@@ -24,8 +24,9 @@ DEEP ?= --models 10000 --jobs 2 --out docs/results/agreement.md
 deep: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m agreement $(DEEP)
 
-# Fuzzed inputs to every reader; TORTURE="--inputs 1000000 --seed 7" for more, or others.
-TORTURE ?=
+# A million fuzzed inputs, 100 kills of each learner, signals, memory, load: an hour of work or two. It can be
+# stopped, and goes on where it was; TORTURE="--minutes 5" stops it, "--inputs 20000 --kills 5" is a share of it.
+TORTURE ?= --page docs/results/torture.md
 torture: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 

@@ -1,4 +1,9 @@
-"""``make torture``: made-up inputs, kills, small memory, a long life; prints tables of faults."""
+"""``make torture``: made-up inputs, kills, signals, small memory, a long life; tables of faults.
+
+Without options it does all that its page says, some hours of work. It is cut into slices of some
+seconds, and what each of them found is kept: stopped, it goes on where it was; ``--minutes``
+stops it. The page is made of all slices that there are, and says which share of the work they are.
+"""
 
 from __future__ import annotations
 
@@ -6,145 +11,118 @@ import argparse
 import platform
 import sys
 import time
-from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from mlnlearn.files import write_files
-from torture import load, memory, soak
-from torture.fuzzers import TARGETS, faults_of
-from torture.kills import kill_runs
-from torture.learning import NAMES
-
-Row = Sequence[object]
-
-
-class Report:
-    """Tables, printed as they come and kept for a page."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.faults = 0
-
-    def table(self, title: str, heads: Row, rows: Iterable[tuple[int, Row]]) -> None:
-        """Add a table; each row comes with its number of faults."""
-        self.say(f"\n## {title}\n")
-        self.say(_line(heads))
-        self.say(_line(["---"] + ["---:"] * (len(heads) - 1)))
-        for wrong, row in rows:
-            self.faults += wrong
-            self.say(_line(row))
-
-    def say(self, line: str) -> None:
-        """Print a line, and keep it."""
-        self.lines.append(line)
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+from torture import memory
+from torture.parts import PARTS, Part
+from torture.slices import Outcome, Results, Slice, in_turn, source_digest
 
 
 def main() -> int:
-    """Run everything that is asked for, and return 1 where something went wrong."""
+    """Do the slices that are missing, write the page, and return 1 where something went wrong."""
     options = _options()
-    report = Report()
-    report.say(f"# Torture\n\nmlnlearn {version('mlnlearn')}, Python {platform.python_version()}.")
-    started = time.perf_counter()
-    if options.inputs:
-        heads = ("inputs", "tries", "faults", "seconds")
-        report.table("Made-up and damaged inputs", heads, _fuzzed(options))
-    if options.kills:
-        heads = ("learner", "kills", "runs that went on and ended", "with another model")
-        report.table("Kills at random moments", heads, _killed(options))
-    if options.plans and memory.can_measure():
-        title = f"Heavy counts within {memory.LIMIT >> 20} MB"
-        heads = (
-            "counts",
-            "number",
-            "answered",
-            "refused",
-            "highest peak, MB",
-            "beyond the limit by a quarter",
-        )
-        report.table(title, heads, _measured(options))
-    if options.atoms and memory.can_measure():
-        title = f"Query atoms in chunks, within {load.LIMIT >> 20} MB beside the data"
-        heads = ("model, file", "atoms", "size, MB", "seconds", "peak, MB", "faults")
-        report.table(title, heads, _loaded(options))
-    if options.cycles:
-        heads = ("cycles", "growth, MB", "faults")
-        report.table("Learning, saving, loading and asking again", heads, _soaked(options))
-    seconds = time.perf_counter() - started
-    report.say(f"\n{report.faults} faults in all, found in {seconds:,.0f} seconds.")
+    chosen = [name for name in PARTS if not options.part or name in options.part]
+    if not memory.can_measure():
+        chosen = [name for name in chosen if name not in ("memory", "load")]
+    lines = {part: PARTS[part].lines(options) for part in chosen}
+    results = Results.within(options.folder, options.seed)
+    _work_through(
+        in_turn(line for by_name in lines.values() for line in by_name.values()), results, options
+    )
+    page = "\n".join(_page(lines, results, options.seed))
     if options.page:
-        write_files({options.page: "\n".join(report.lines) + "\n"})
-    return int(report.faults > 0)
+        write_files({options.page: page})
+    else:
+        sys.stdout.write(page)
+    return int(any(outcome.wrong for outcome in results.outcomes.values()))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
     add = parser.add_argument
-    add("--inputs", type=int, default=20_000, help="inputs over all kinds")
-    add("--kills", type=int, default=5, help="kills of each learner's runs")
-    add("--plans", type=int, default=20, help="random counts under a limit of memory")
-    add("--atoms", type=int, default=1_000_000, help="query atoms to answer and write")
-    add("--cycles", type=int, default=40, help="cycles of learning and asking in one process")
+    add("--inputs", type=int, default=1_000_000, help="inputs over all kinds")
+    add("--kills", type=int, default=100, help="kills of each learner's runs")
+    add("--signals", type=int, default=20, help="signals to each command")
+    add("--same", type=int, default=1, help="0 to leave out what must not change models")
+    add("--plans", type=int, default=50, help="random counts under a limit of memory")
+    add("--atoms", type=int, default=10_000_000, help="query atoms to answer and write")
+    add("--cycles", type=int, default=200, help="cycles of learning and asking in one process")
     add("--seed", type=int, default=0)
-    add("--only", default="", help="kinds of inputs, and learners, whose name holds this")
+    add("--part", action="append", choices=list(PARTS), help="only this table, or these")
+    add("--only", default="", help="lines of tables whose name holds this")
+    add("--minutes", type=float, help="stop after so long; run again to go on")
+    add("--folder", type=Path, default=Path(".torture"), help="where results are kept")
     add("--page", type=Path, help="write the tables here, as Markdown")
     return parser.parse_args()
 
 
-def _fuzzed(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    chosen = [target for target in TARGETS if options.only in target.name]
-    shares, total, wrong = sum(target.share for target in chosen), 0, 0
-    for target in chosen:
-        tries = -(-options.inputs * target.share // shares)
-        started = time.perf_counter()
-        found = list(faults_of(target, tries, options.seed))
-        seconds = time.perf_counter() - started
-        for what, fault in {fault.what[:60]: fault for fault in found}.items():
-            sys.stderr.write(f"    {what}\n      input {fault.number}: {fault.given}\n")
-        total, wrong = total + tries, wrong + len(found)
-        yield len(found), (target.name, f"{tries:,}", len(found), f"{seconds:,.0f}")
-    yield 0, ("all", f"{total:,}", wrong, "")
+def _work_through(slices: list[Slice], results: Results, options: argparse.Namespace) -> None:
+    end = time.monotonic() + 60 * (options.minutes or 1e9)
+    for piece in slices:
+        if piece in results.outcomes or options.only not in piece.name:
+            continue
+        if time.monotonic() > end:
+            return
+        started = time.monotonic()
+        outcome = PARTS[piece.part].work(piece, options.seed)
+        results.add(piece, outcome)
+        seconds = time.monotonic() - started
+        text = f"{piece.part}: {piece.name}, {piece.start:,} to {piece.start + piece.count:,}"
+        sys.stderr.write(f"{text}: {outcome.wrong} faults, {seconds:.0f} s\n")
+        for fault in outcome.faults:
+            sys.stderr.write(f"    {fault}\n")
 
 
-def _killed(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    for name in NAMES:
-        if options.only in name:
-            found = kill_runs(name, options.kills, options.seed)
-            yield found.wrong, (name, found.kills, found.resumed, found.wrong)
+def _page(lines: dict[str, dict[str, list[Slice]]], results: Results, seed: int) -> list[str]:
+    said = f"mlnlearn {version('mlnlearn')}, sources {source_digest()}, seed {seed}"
+    page = [
+        "# Torture",
+        "",
+        f"{said}, Python {platform.python_version()}. Written by `make torture`.",
+    ]
+    faults = 0
+    for part, by_name in lines.items():
+        page += ["", f"## {PARTS[part].title}", "", *_table(PARTS[part], by_name, results)]
+        page += _missing(by_name, results)
+        faults += sum(o.wrong for line in by_name.values() for o in _done(line, results))
+    return [*page, "", f"{faults} faults in all.", ""]
 
 
-def _measured(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    for title, plans in (
-        ("random joins", memory.measured(options.plans, options.seed)),
-        ("sums and flips over pairs", memory.measured_sums()),
-    ):
-        found = list(plans)
-        refused, wrong = sum(plan.refused for plan in found), sum(not plan.held for plan in found)
-        peak = max(plan.peak for plan in found) / 2**20
-        answered = len(found) - refused
-        yield wrong, (title, len(found), answered, refused, f"{peak:.1f}", wrong)
+def _done(line: list[Slice], results: Results) -> list[Outcome]:
+    return [results.outcomes[piece] for piece in line if piece in results.outcomes]
 
 
-def _loaded(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    for found in load.loaded(options.atoms):
-        numbers = (found.size / 2**20, found.seconds, found.peak / 2**20)
-        shown = [f"{number:,.0f}" for number in numbers]
-        yield (
-            found.faults,
-            (f"{found.model}, {found.file}", f"{found.atoms:,}", *shown, found.faults),
-        )
+def _table(part: Part, by_name: dict[str, list[Slice]], results: Results) -> list[str]:
+    rows: list[tuple[object, ...]] = []
+    everything: list[Outcome] = []
+    for name, line in by_name.items():
+        done = _done(line, results)
+        everything += done
+        if done:
+            rows.append((name, *_cells(part, done)))
+    if len(rows) > 1 and part is PARTS["inputs"]:
+        rows.append(("all", *_cells(part, everything)))
+    aligned = ("---", *["---:"] * (len(part.heads) - 1))
+    return [f"| {' | '.join(map(str, cells))} |" for cells in (part.heads, aligned, *rows)]
 
 
-def _soaked(options: argparse.Namespace) -> Iterable[tuple[int, Row]]:
-    found = soak.growth(options.cycles)
-    wrong = int(found > soak.MOST_GROWTH)
-    yield wrong, (options.cycles, f"{found / 2**20:.1f}", wrong)
+def _cells(part: Part, outcomes: list[Outcome]) -> tuple[object, ...]:
+    numbers: dict[str, float] = {}
+    for outcome in outcomes:
+        for key, value in outcome.numbers.items():
+            numbers[key] = numbers.get(key, 0.0) + value
+    return tuple(part.row(numbers, sum(outcome.wrong for outcome in outcomes)))
 
 
-def _line(cells: Row) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
+def _missing(by_name: dict[str, list[Slice]], results: Results) -> list[str]:
+    """Say which share of the work is not done."""
+    wanted = sum(piece.count for line in by_name.values() for piece in line)
+    done = sum(p.count for line in by_name.values() for p in line if p in results.outcomes)
+    if done == wanted:
+        return []
+    return ["", f"This is {done:,} of {wanted:,} tries; the run goes on with `make torture`."]
 
 
 if __name__ == "__main__":

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import tempfile
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import mlnlearn as ml
 from mlnlearn.errors import MlnError
 from mlnlearn.journal import Identity, Journal, _checksum
+from torture import scratch
 from torture.damage import changed
 from torture.learning import data, learner
 from torture.model_files import check_place
@@ -30,8 +29,8 @@ class Checkpoint:
 @cache
 def whole(name: str) -> bytes:
     """Return the checkpoint of a run that came to its end."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.jsonl"
+    with scratch.folder() as folder:
+        path = folder / "run.jsonl"
         learner(name).fit(_data(name), ml.Run(checkpoint=path))
         return path.read_bytes()
 
@@ -67,8 +66,8 @@ def signed(records: list[object]) -> bytes:
 
 def go_on(given: Checkpoint) -> None:
     """Go on from a checkpoint: to a model, or to an error that says which line is wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.jsonl"
+    with scratch.folder() as folder:
+        path = folder / "run.jsonl"
         path.write_bytes(given.content)
         try:
             learner(given.learner).fit(_data(given.learner), ml.Run(checkpoint=path))
@@ -79,8 +78,8 @@ def go_on(given: Checkpoint) -> None:
 
 @cache
 def _small() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "j"
+    with scratch.folder() as folder:
+        path = folder / "j"
         Journal(path, RUN).record_all([("step 1", [0.5]), ("step 2", {"a": None})])
         return path.read_bytes()
 
@@ -101,8 +100,8 @@ def damaged(rng: random.Random) -> bytes:
 
 def use_damaged(content: bytes) -> None:
     """Read a journal: what it gives is what was written, or it is refused."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.jsonl"
+    with scratch.folder() as folder:
+        path = folder / "run.jsonl"
         path.write_bytes(content)
         try:
             found = Journal(path, RUN)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import mlnlearn as ml
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.registry import LEARNERS
+from torture import scratch
 
 _BOOSTED = {"target": "ill", "steps": 4, "max_leaves": 3}
 _EM = {"base": ml.BoostedMLN(**_BOOSTED), "iterations": 3, "worlds": 3, "burn_in": 3}
@@ -142,9 +141,9 @@ def _tables(worlds: list[World], shuffled: bool, rng: random.Random, unknown: bo
 def files_of(name: str, given: ml.Data, run: ml.Run | None = None) -> dict[str, bytes]:
     """Learn, and return the files of the model."""
     model = learner(name).fit(given, run).model
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model.mln")
-        return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
+    with scratch.folder() as folder:
+        model.save(folder / "model.mln")
+        return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
 def main() -> None:

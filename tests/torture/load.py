@@ -73,15 +73,26 @@ def models(data: ml.Database) -> dict[str, Model]:
     return {"network": ml.MLN.parse(_RULES), "boosted trees": base.fit([data]).model}
 
 
+QUESTIONS = tuple(
+    f"{model}, {suffix}" for model in ("network", "boosted trees") for suffix in ("csv", "parquet")
+)
+"""Models, and the kinds of files that their answers go to."""
+
+
+def loaded_one(atoms: int, question: str) -> Loaded:
+    """Ask for as many atoms, of one model, into a kind of file."""
+    name, suffix = question.split(", ")
+    small = database(60)
+    model = models(small)[name]
+    asked = "likes" if isinstance(model, ml.MLN) else "friends"
+    wrong = _wrong(model, small, asked)  # compiles what is compiled, too
+    return _written(name, model, database(math.isqrt(atoms - 1) + 1), asked, suffix, wrong)
+
+
 def loaded(atoms: int) -> Iterator[Loaded]:
     """Ask for as many atoms, of every model, into both kinds of files."""
-    data = database(math.isqrt(atoms - 1) + 1)
-    small = database(60)
-    for name, model in models(small).items():
-        asked = "likes" if isinstance(model, ml.MLN) else "friends"
-        wrong = _wrong(model, small, asked)  # compiles what is compiled, too
-        for suffix in ("csv", "parquet"):
-            yield _written(name, model, data, asked, suffix, wrong)
+    for question in QUESTIONS:
+        yield loaded_one(atoms, question)
 
 
 def _written(

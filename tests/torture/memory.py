@@ -58,10 +58,15 @@ def can_measure() -> bool:
     return _STATUS.exists()
 
 
-def measured(plans: int, seed: int) -> Iterator[Measured]:
+def listed(start: int, plans: int, seed: int) -> list[Measured]:
+    """Return what `measured` yields, as another process can hand it back."""
+    return list(measured(plans, seed, start))
+
+
+def measured(plans: int, seed: int, start: int = 0) -> Iterator[Measured]:
     """Run random plans under the limit; some fit, some are refused."""
     _compile()
-    for number in range(plans):
+    for number in range(start, start + plans):
         rng = random.Random(f"memory/{seed}/{number}")
         engine = MemoryEngine([_database(rng)], memory_limit=LIMIT)
         query = _query(rng)

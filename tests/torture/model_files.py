@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import mlnlearn as ml
 from mlnlearn.data.database import Database
+from mlnlearn.data.graph import Graph
 from mlnlearn.documents import read_document
 from mlnlearn.errors import InputErrors, MlnError
 from mlnlearn.logic.atoms import Variable
@@ -19,11 +19,15 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.paths.model import PathModel
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import FamilyRules
-from mlnlearn.structure.saved import load_model
+from mlnlearn.structure.saved import AnyModel, load_model
+from torture import graphs, scratch
 from torture.damage import damaged
+from torture.learning import data
 
 SCHEMA = Schema.of("smokes(person)", "friends(person,person)", "age(person,years!)")
 DATABASE = Database.from_facts(
@@ -84,12 +88,47 @@ def join_bayes() -> dict[str, Any]:
     return _content(found) | {"mapping": mapping}
 
 
-def _content(model: BoostedModel | JoinBayesModel) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "m.json")
-        found = read_document(Path(folder) / "m.json")
+def _content(model: AnyModel) -> dict[str, Any]:
+    with scratch.folder() as folder:
+        model.save(folder / "m.json")
+        found = read_document(folder / "m.json")
     assert isinstance(found, dict)
     return found
+
+
+@cache
+def features() -> dict[str, Any]:
+    """A model of boosted features, learned in a few steps, as plain content."""
+    learner = ml.RelationalBoost(target="ill", steps=4)
+    return _content(learner.fit(data("boost")).model)
+
+
+@cache
+def people() -> ml.Database:
+    """What a model of features is asked about."""
+    return data("boost").databases[0]
+
+
+@cache
+def paths() -> dict[str, Any]:
+    """A model of paths, as plain content."""
+    return _content(ml.Paths(epochs=2).fit(graphs.graph().train).model)
+
+
+@cache
+def known() -> Graph:
+    """What a model of paths is asked about."""
+    return graphs.graph().train
+
+
+def features_file(rng: random.Random) -> bytes:
+    """Return a damaged model of features."""
+    return damaged(features(), rng)
+
+
+def paths_file(rng: random.Random) -> bytes:
+    """Return a damaged model of paths."""
+    return damaged(paths(), rng)
 
 
 def boosted_file(rng: random.Random) -> bytes:
@@ -109,8 +148,8 @@ def net_file(rng: random.Random) -> bytes:
 
 def use_model(data: bytes) -> None:
     """Load a model and ask it; what is wrong is said with the file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.json"
+    with scratch.folder() as folder:
+        path = folder / "m.json"
         path.write_bytes(data)
         try:
             model = load_model(path)
@@ -126,6 +165,15 @@ def use_model(data: bytes) -> None:
     elif isinstance(model, JoinBayesModel):
         _use_rules(model)
         model.predict(DATABASE)
+    elif isinstance(model, RelationalModel):
+        assert str(model)
+        assert model.rules() is not None
+        model.query(people())
+    elif isinstance(model, PathModel):
+        assert all(str(rule) for rule in model.rules())
+        asked = model.with_graph(known())
+        if len(model.relations):
+            asked.top(model.relations[0], head="Anna")
 
 
 def _use_rules(model: JoinBayesModel) -> None:
@@ -138,8 +186,8 @@ def _use_rules(model: JoinBayesModel) -> None:
 
 def use_net(data: bytes) -> None:
     """Load a net and draw from it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "net.json"
+    with scratch.folder() as folder:
+        path = folder / "net.json"
         path.write_bytes(data)
         try:
             found = ParametrizedBayesNet.load(path)

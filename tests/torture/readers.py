@@ -7,10 +7,11 @@ import io
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.main import run
@@ -25,6 +26,7 @@ from mlnlearn.data.load.urls import is_url, read_url, shown_address
 from mlnlearn.errors import MlnError, without_secrets
 from mlnlearn.registry import LEARNERS
 from mlnlearn.syntax import parse_formula, parse_mln, read_mln, write_mln
+from torture import scratch
 from torture.texts import SECRET
 
 _MOST_SHOWN = 3000
@@ -55,7 +57,7 @@ def rules(text: str) -> None:
 
 def rules_file(data: bytes) -> None:
     """Read a file of rules."""
-    with _folder({"a.mln": data}) as folder:
+    with scratch.folder({"a.mln": data}) as folder:
         read_mln(folder / "a.mln")
 
 
@@ -73,13 +75,15 @@ def formula(text: str) -> None:
 
 def tables(files: dict[str, str]) -> None:
     """Read a folder of tables."""
-    with _folder({name: text.encode("utf-8", "replace") for name, text in files.items()}) as folder:
+    with scratch.folder(
+        {name: text.encode("utf-8", "replace") for name, text in files.items()}
+    ) as folder:
         build_database(ml.read_tables(folder), None, "fuzz")
 
 
 def triples(text: str) -> None:
     """Read triples."""
-    with _folder({"t.csv": text.encode("utf-8", "replace")}) as folder:
+    with scratch.folder({"t.csv": text.encode("utf-8", "replace")}) as folder:
         ml.triples_from_csv(folder / "t.csv")
 
 
@@ -90,7 +94,7 @@ def definitions(text: str) -> None:
 
 def sqlite(data: bytes) -> None:
     """Read an SQLite file."""
-    with _folder({"a.sqlite": data}) as folder:
+    with scratch.folder({"a.sqlite": data}) as folder:
         ml.from_sql(folder / "a.sqlite")
 
 
@@ -130,8 +134,11 @@ def command(arguments: tuple[str, ...]) -> None:
     files = {
         "a.db": b"smokes(Anna)\nfriends(Anna,Bob)\n",
         "schema.mln": b"smokes(person)\nfriends(person,person)\n1 smokes(x)\n",
+        "kg.tsv": b"Anna\tknows\tBob\nBob\tknows\tCarl\n",
     }
-    with _folder(files) as folder, contextlib.chdir(folder):
+    with scratch.folder(files) as folder, contextlib.chdir(folder):
+        os.mkdir("t")
+        Path("t/person.csv").write_text("id,age\nAnna,3\nBob,4\n")
         code, said = _run(arguments)
         assert code in (0, 1, 2), f"exit code {code}"
         assert "Traceback" not in said, "a traceback"
@@ -139,7 +146,14 @@ def command(arguments: tuple[str, ...]) -> None:
         assert Path("a.db").read_bytes() == files["a.db"], "an input is changed"
 
 
+@cache
+def _app() -> None:
+    """Let the program make its command line once: it is the same each time."""
+    typer.main.get_command = cache(typer.main.get_command)
+
+
 def _run(arguments: tuple[str, ...]) -> tuple[object, str]:
+    _app()
     before = sys.argv, sys.unraisablehook
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     sys.argv = ["mlnlearn", *arguments]
@@ -154,12 +168,3 @@ def _run(arguments: tuple[str, ...]) -> tuple[object, str]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
     return None, said.getvalue()
-
-
-@contextlib.contextmanager
-def _folder(files: dict[str, bytes]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        for file, data in files.items():
-            with open(os.path.join(name, file), "wb") as stream:
-                stream.write(data)
-        yield Path(name)

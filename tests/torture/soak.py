@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import tempfile
 from pathlib import Path
 
 import mlnlearn as ml
+from torture import scratch
 from torture.learning import data, learner
 
 MOST_GROWTH = 24 << 20
@@ -25,8 +25,8 @@ def growth(cycles: int) -> int:
 
 
 def _cycle(number: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.mln"
+    with scratch.folder() as folder:
+        path = folder / "model.mln"
         name = ("mln-bt", "mbn", "msl", "rdn-b")[number % 4]
         given = data(name, order=number)
         learner(name).fit(given).model.save(path)

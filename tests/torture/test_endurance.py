@@ -17,7 +17,7 @@ from torture.learning import NAMES, data, learner
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_run_goes_on_to_the_same_model(name):
-    found = kill_runs(name, kills=2, seed=0)
+    found = kill_runs(name, kills=2, seed="0")
     assert (found.kills, found.wrong) == (2, 0)
     assert found.resumed
 

@@ -4,7 +4,9 @@ import pytest
 
 from torture.fuzzers import TARGETS, faults_of
 
+TRIED = [target for target in TARGETS if target.share]
 
-@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
+
+@pytest.mark.parametrize("target", TRIED, ids=[target.name for target in TRIED])
 def test_every_input_is_answered(target):
     assert list(faults_of(target, target.share, seed=0)) == []

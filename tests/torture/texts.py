@@ -7,8 +7,11 @@ import random
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
+
+from mlnlearn.registry import LEARNERS
 
 SECRET = "s3cr3t"
 
@@ -254,56 +257,69 @@ def moment(rng: Rng) -> str:
 
 def setting(rng: Rng) -> tuple[str, str]:
     """A learner and a value for one of its settings."""
-    learner = rng.choice(("mln-bt", "rdn-b", "gslp", "msl", "lsl", "laj-dt", "sem"))
-    name = rng.choice(
-        ("steps", "sigma", "penalty", "beam", "leaves", "modes", "initial", "bodies", "max_seconds")
-    )
+    learner = rng.choice(list(LEARNERS))
+    known = [item.name for item in fields(LEARNERS[learner].load())]
+    name = rng.choice((*known, "penalty", "leaves", "max_seconds"))
     value = rng.choice(
         ("1", "-1", "0.5", "nan", "inf", "none", "true", "a(+,-),b", "1e999", "", "9" * 5000)
     )
-    return learner, damaged(f"{name}={value}", rng)
+    text = f"{name}={value}"
+    return learner, damaged(text, rng) if rng.random() < 0.5 else text
+
+
+_LEARN = ("learn", "--out", "m.mln")
+_INFER = ("infer", "--model", "schema.mln", "--db", "a.db", "--query")
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("count", "?", "a.db"),
+    ("count", "smokes(x)", "?"),
+    ("count", "friends(x,y)", "a.db", "--by", "?"),
+    ("inspect", "?"),
+    ("inspect", "a.db", "--schema", "?"),
+    ("inspect", "--tables", "?"),
+    ("inspect", "--tables", "t", "--until", "?"),
+    ("inspect", "--tables", "t", "--mapping", "?"),
+    ("infer", "--model", "?", "--db", "a.db", "--query", "smokes"),
+    (*_INFER, "?"),
+    (*_INFER, "smokes", "--seed", "?"),
+    (*_INFER, "smokes", "--max-seconds", "?"),
+    (*_INFER, "smokes", "--samples", "?", "--method", "exact"),
+    (*_INFER, "smokes", "--method", "?"),
+    (*_INFER, "smokes", "--out", "?"),
+    ("infer", "--model", "schema.mln", "--tables", "t", "--task", "?"),
+    ("infer", "--model", "?", "--triples", "kg.tsv", "--relation", "knows", "--head", "?"),
+    ("weights", "--model", "schema.mln", "--db", "a.db", "--sigma", "?"),
+    ("weights", "--model", "schema.mln", "--db", "a.db", "--l1", "?"),
+    ("learn", "--learner", "?", "--db", "a.db", "--out", "m.mln"),
+    ("learn", "--learner", "rdn-b", "--target", "?", "--db", "a.db", "--out", "a.db"),
+    (*_LEARN, "--learner", "laj-dt", "--tables", "?"),
+    (*_LEARN, "--learner", "boost", "--tables", "t", "--target", "?"),
+    (*_LEARN, "--learner", "boost", "--tables", "t", "--task", "?"),
+    (*_LEARN, "--tables", "t", "--predict", "?", "--for", "person", "--within", "30d"),
+    (*_LEARN, "--tables", "t", "--predict", "person.age", "--for", "?", "--within", "30d"),
+    (*_LEARN, "--tables", "t", "--predict", "person.age", "--for", "person", "--within", "?"),
+    (*_LEARN, "--learner", "paths", "--triples", "?"),
+    (*_LEARN, "--learner", "paths", "--triples", "kg.tsv", "--order", "?"),
+    (*_LEARN, "--learner", "rdn-b", "--boostsrl", "?"),
+    (*_LEARN, "--learner", "rdn-b", "--db", "a.db", "--target", "smokes", "--set", "?"),
+    (*_LEARN, "--learner", "rdn-b", "--db", "a.db", "--target", "smokes", "--checkpoint", "?",
+     "--set", "steps=0"),
+    ("evaluate", "--learner", "rdn-b", "--query", "?", "--db", "?"),
+    ("evaluate", "--learner", "paths", "--triples", "?", "--test", "?"),
+    ("explain", "--model", "schema.mln", "--db", "a.db", "--atom", "?"),
+    ("report", "--model", "schema.mln", "--db", "a.db", "--query", "?", "--out", "r.html"),
+    ("report", "--model", "schema.mln", "--db", "a.db", "--query", "smokes", "--out", "?"),
+    ("loglik", "--model", "?", "--db", "a.db"),
+    ("convert", "a.db", "--out", "?"),
+    ("convert", "schema.mln", "--dialect", "?", "--out", "c.mln"),
+)  # fmt: skip
+_VALUES = (
+    "smokes(x)", "smokes(Anna)", "a.db", "-1", "nan", "x,y", "../a.db", "", "t", "kg.tsv", "1e999",
+    "steps=-1", "2020-01-01", "person.age", "person", "9" * 400, "/dev/null", ".", "schema.mln",
+)  # fmt: skip
 
 
 def command(rng: Rng) -> tuple[str, ...]:
     """Commands that are quick, with values that need not make sense."""
-    value = damaged(rng.choice(("smokes(x)", "a.db", "-1", "nan", "x,y", "../a.db", "")), rng)
-    return rng.choice(
-        (
-            ("count", value, "a.db"),
-            ("count", "smokes(x)", value),
-            ("count", "friends(x,y)", "a.db", "--by", value),
-            ("inspect", value),
-            ("inspect", "a.db", "--schema", value),
-            ("inspect", "--tables", value),
-            ("inspect", "--tables", ".", "--until", value),
-            ("infer", "--model", value, "--db", "a.db", "--query", "smokes"),
-            ("infer", "--model", "schema.mln", "--db", "a.db", "--query", value),
-            (
-                "infer",
-                "--model",
-                "schema.mln",
-                "--db",
-                "a.db",
-                "--query",
-                "smokes",
-                "--seed",
-                value,
-            ),
-            (
-                "infer",
-                "--model",
-                "schema.mln",
-                "--db",
-                "a.db",
-                "--query",
-                "smokes",
-                "--max-seconds",
-                value,
-            ),
-            ("weights", "--model", "schema.mln", "--db", "a.db", "--sigma", value),
-            ("learn", "--learner", value, "--db", "a.db", "--out", "m.mln"),
-            ("learn", "--learner", "rdn-b", "--target", value, "--db", "a.db", "--out", "a.db"),
-            ("evaluate", "--learner", "rdn-b", "--query", value, "--db", value),
-            ("convert", "a.db", "--out", value),
-        )
-    )
+    plain = rng.choice(_VALUES)
+    value = damaged(plain, rng) if rng.random() < 0.6 else plain
+    return tuple(value if word == "?" else word for word in rng.choice(_COMMANDS))
