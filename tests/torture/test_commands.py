@@ -16,11 +16,19 @@ def files(tmp_path, monkeypatch):
     )
     (tmp_path / "schema.mln").write_text("smokes(person)\nfriends(person,person)\n")
     (tmp_path / "outer.mln").write_text('#include "rules.mln"\n')
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "person.csv").write_text(
+        "id,age\n" + "".join(f"p{i},{i}\n" for i in range(9))
+    )
+    (tmp_path / "train.csv").write_text("id,y\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)))
+    (tmp_path / "kg.tsv").write_text("Anna\tknows\tBob\nBob\tknows\tCarl\n")
     return tmp_path
 
 
 LEARN = ("learn", "--learner", "rdn-b", "--target", "smokes", "--db", "a.db", "--set", "steps=1")
 WEIGHTS = ("weights", "--model", "rules.mln", "--db", "a.db")
+TASK = ("learn", "--learner", "boost", "--tables", "t", "--task", "train.csv")
+TRIPLES = ("learn", "--learner", "paths", "--triples", "kg.tsv")
 INFER = ("infer", "--model", "rules.mln", "--db", "a.db", "--query", "smokes")
 
 
@@ -40,6 +48,44 @@ INFER = ("infer", "--model", "rules.mln", "--db", "a.db", "--query", "smokes")
         ),
         ((*LEARN, "--out", "no/m.mln"), 1, "there is no folder"),
         ((*LEARN, "--out", ""), 1, "cannot write"),
+        ((*TASK, "--out", ""), 1, "cannot write"),
+        (("learn", "--learner", "msl", "--tables", "t", "--out", ""), 1, "cannot write"),
+        ((*TASK, "--out", "train.csv", "--force"), 1, "also an input"),
+        ((*TASK, "--out", "t/person.csv", "--force"), 1, "also an input"),
+        (
+            (
+                "infer",
+                "--model",
+                "m.mln",
+                "--tables",
+                "t",
+                "--task",
+                "train.csv",
+                "--out",
+                "train.csv",
+                "--force",
+            ),
+            1,
+            "also an input",
+        ),
+        ((*TRIPLES, "--out", "kg.tsv", "--force"), 1, "also an input"),
+        ((*TRIPLES, "--out", "m.tsv", "--checkpoint", "kg.tsv"), 1, "no checkpoint"),
+        (
+            (
+                "evaluate",
+                "--learner",
+                "paths",
+                "--triples",
+                "kg.tsv",
+                "--test",
+                "kg.tsv",
+                "--out",
+                "kg.tsv",
+                "--force",
+            ),
+            1,
+            "also an input",
+        ),
         (("weights", "--model", "", "--db", "a.db"), 1, "empty"),
         ((*LEARN, "--out", "a" * 300), 1, "too long"),
         ((*LEARN, "--out", "m.mln", "--checkpoint", "no/c.json"), 1, "there is no folder"),
@@ -94,9 +140,6 @@ def test_the_same_command_twice_replaces_its_own_files(program, files):
 
 
 def test_a_task_is_learned(program, files):
-    (files / "t").mkdir()
-    (files / "t" / "person.csv").write_text("id,age\n" + "".join(f"p{i},{i}\n" for i in range(9)))
-    (files / "train.csv").write_text("id,y\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)))
     found = program("learn", "--learner", "boost", "--tables", "t", "--task", "train.csv",
                     "--set", "steps=1", "--out", "m.mln")  # fmt: skip
     assert found[0] == 0, found[2]

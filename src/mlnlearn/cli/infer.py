@@ -148,7 +148,7 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
         question = (relation, head, tail)
         answer_triples(model, triples, order, question, k, out=out, force=force, json=json)
         return
-    others = [schema, filled, mapping]
+    others = [schema, filled, mapping, task]
     check([out], force=force, data=paths, tables=tables, model=model, others=others)
     if tables is not None and _is_of_tables(model, task, filled):
         if paths or method != "auto" or open_predicates or closed or query_evidence:

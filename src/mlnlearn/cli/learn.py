@@ -26,7 +26,7 @@ from mlnlearn.cli.options import (
     cut_off,
     names,
 )
-from mlnlearn.cli.outputs import ForceOption, check, model_files
+from mlnlearn.cli.outputs import ForceOption, beside_of, check, model_files
 from mlnlearn.cli.progress import fit
 from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import console, heading, print_json, print_table
@@ -170,9 +170,10 @@ def learn(
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
     beside = entry.tables or entry.has("target") or entry.has("base")
     rows = learner in ("auto", "boost")
-    files = [*model_files(out, beside), *([out.with_suffix(".html")] if rows else [])]
+    files = [*model_files(out, beside), *(beside_of(out, ".html") if rows else ())]
     # of models that do not say themselves how tables are read
-    files += [mapping_beside(out)] if tables is not None and not entry.tables and not rows else []
+    if tables is not None and not entry.tables and not rows and out.name:
+        files.append(mapping_beside(out))
     check(files, force=force, data=paths, tables=tables, others=[*given, triples])
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)

@@ -52,8 +52,14 @@ def check(
 def model_files(path: Path, beside: bool) -> Iterator[Path]:
     """Yield the files of a model: where there is JSON beside the rules, that too."""
     yield path
-    if beside and path.name and path.suffix != ".json":
-        yield path.with_suffix(".json")
+    if beside and path.suffix != ".json":
+        yield from beside_of(path, ".json")
+
+
+def beside_of(path: Path, suffix: str) -> Iterator[Path]:
+    """Yield the file of another kind beside one; none where that has no name, and is refused."""
+    if path.name:
+        yield path.with_suffix(suffix)
 
 
 def _included(path: Path) -> list[Path]:
