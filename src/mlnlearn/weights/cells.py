@@ -31,7 +31,7 @@ NONE, SPREAD, ALL = 0, 1, 2
 """Which tables of several places hold for the atoms of a cell."""
 _MOST_CELLS = 50_000_000
 # Up to so many atoms are listed one by one for a table that leaves places open.
-_MOST_LISTED = 1 << 20
+_MOST_LISTED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
