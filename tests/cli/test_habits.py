@@ -25,6 +25,14 @@ def people(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_flags_are_plain_in_the_help(program):
+    for arguments in (["--help"], ["report", "--help"]):
+        code, out, _ = program(*arguments)
+        assert code == 0
+        assert "--help" in out
+        assert "<bool>" not in out
+
+
 def test_a_project_file_gives_options(people, program):
     (people / "mlnlearn.toml").write_text(
         'db = ["people.db"]\nseed = 3\n[infer]\nmodel = "rules.mln"\nquery = "friends"\n'

@@ -18,16 +18,19 @@ from mlnlearn.cli.infer import infer
 from mlnlearn.cli.inspect import inspect
 from mlnlearn.cli.learn import learn
 from mlnlearn.cli.loglik import loglik
+from mlnlearn.cli.plain import PlainCommand, PlainGroup
 from mlnlearn.cli.project import FILE, project_options
 from mlnlearn.cli.report import report
 from mlnlearn.cli.show import QUIET, complain
 from mlnlearn.cli.warm_up import warm_up
 from mlnlearn.cli.weights import weights
+from mlnlearn.syntax.dialects import DIALECT, check_dialect
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 app = typer.Typer(
     name="mlnlearn",
+    cls=PlainGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,6 +67,10 @@ app.command(epilog="Example:  mlnlearn loglik --model learned.mln --db test.db")
 app.command("warm-up", epilog="Example:  mlnlearn warm-up")(warm_up)
 
 
+for _registered in app.registered_commands:
+    _registered.cls = PlainCommand
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"mlnlearn {ml.__version__}")
@@ -84,6 +91,14 @@ def _program(
         LogLevel | None,
         typer.Option(help="Log what the library does, to standard error.", show_default=False),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            help="Of any command: the system that .mln files were written for: alchemy, tuffy, "
+            "rockit, lomrf or pracmln; found out unless given.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Learn Markov logic networks from relational data: readable weighted rules.
 
@@ -94,6 +109,8 @@ def _program(
             level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
         )
     QUIET.set(quiet)
+    check_dialect(dialect)
+    DIALECT.set(dialect)
     context.default_map = project_options(getattr(context.command, "commands", {}), Path())
     if context.default_map is not None:
         complain("note", f"options from {FILE}")

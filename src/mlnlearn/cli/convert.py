@@ -32,14 +32,6 @@ def convert(
         bool,
         typer.Option("--numbers", help="Keep numbers and days; by default they are cut in bands."),
     ] = False,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            help="The system that an .mln file was written for: alchemy, tuffy, rockit, lomrf or "
-            "pracmln; found out unless given.",
-            show_default=False,
-        ),
-    ] = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -50,10 +42,8 @@ def convert(
 ) -> None:
     """Write data as facts and declarations: .db and .mln; or rules of another system as ours."""
     if files and any(file.name.endswith((".mln", ".mln.gz")) for file in files):
-        _convert_rules(files, dialect, out, force)
+        _convert_rules(files, out, force)
         return
-    if dialect is not None:
-        raise InputError("--dialect is for rules: name an .mln file")
     if bool(files) == (tables is not None):
         raise InputError("name the data: files, or --tables")
     if out.suffix != ".db":
@@ -74,13 +64,13 @@ def convert(
     console().print(f"{database.true_atoms:,} facts in {out}, declarations in {declarations}")
 
 
-def _convert_rules(files: list[Path], dialect: str | None, out: Path, force: bool) -> None:
+def _convert_rules(files: list[Path], out: Path, force: bool) -> None:
     """Write one file of rules as it was understood."""
     if len(files) > 1:
         raise InputError("name one .mln file", hint="convert them one by one")
     if out.suffix != ".mln":
         raise InputError("name the file to write: --out FILE.mln")
     check([out], force=force, model=files[0])
-    file = ml.read_mln(files[0], dialect)
+    file = ml.read_mln(files[0])
     write_files({out: ml.MLN(file.schema, file.rules).file_text()})
     console().print(f"{len(file.rules):,} rules in {out}")

@@ -16,6 +16,8 @@ from mlnlearn.errors import DataWarning, InputErrors, MlnError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MOMENT = 0.02
+_GLOBAL_FLAGS = ("--quiet",)
+_GLOBAL_OPTIONS = ("--log-level", "--dialect")
 
 
 class _Stopped(KeyboardInterrupt):
@@ -95,7 +97,7 @@ def _run() -> None:
 
 
 def with_globals_first(arguments: list[str]) -> list[str]:
-    """Return a command line with ``--quiet`` and ``--log-level`` in front, wherever they stood.
+    """Return a command line with the options of all commands in front, wherever they stood.
 
     Examples
     --------
@@ -107,8 +109,9 @@ def with_globals_first(arguments: list[str]) -> list[str]:
     place = 0
     while place < len(rest) and rest[place] != "--":
         word = str(rest[place])
-        length = 2 if word == "--log-level" else 1
-        if word in ("--quiet", "--log-level") or word.startswith("--log-level="):
+        length = 2 if word in _GLOBAL_OPTIONS else 1
+        name, _, _ = word.partition("=")
+        if word in _GLOBAL_FLAGS or name in _GLOBAL_OPTIONS:
             first += rest[place : place + length]
             del rest[place : place + length]
         else:

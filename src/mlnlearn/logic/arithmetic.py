@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Calculation, Comparison, Constant, Operand, Variable
 
-OPERATORS = ("+", "-", "*", "/", "%")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _LARGEST = 2.0**62
 
@@ -92,7 +91,13 @@ def values(
 
 
 def _calculated(side: Calculation, left: Whole, right: Whole) -> Whole:
-    operators = {"+": np.add, "-": np.subtract, "*": np.multiply}
+    operators = {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "min": np.minimum,
+        "max": np.maximum,
+    }
     if side.operator in operators:
         operator = operators[side.operator]
         rough = operator(left.astype(np.float64), right.astype(np.float64))

@@ -120,11 +120,14 @@ class Calculation:
     """A whole number worked out from others, on one side of a comparison: ``t + 1``.
 
     ``/`` and ``%`` cut off towards zero, as in the original system; by zero they have no value.
+    ``min`` and ``max`` are written before what they compare.
 
     Examples
     --------
     >>> print(Calculation("*", Calculation("+", Variable("x"), Constant("1")), Variable("y")))
     (x + 1) * y
+    >>> print(Calculation("max", Calculation("-", Variable("x"), Constant("9")), Constant("0")))
+    max(x - 9,0)
     """
 
     operator: str
@@ -137,6 +140,8 @@ class Calculation:
         return (*_leaves(self.left), *_leaves(self.right))
 
     def __str__(self) -> str:
+        if self.operator.isalpha():
+            return f"{self.operator}({self.left},{self.right})"
         sides = (
             f"({s})" if isinstance(s, Calculation) else str(s) for s in (self.left, self.right)
         )

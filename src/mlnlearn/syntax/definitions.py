@@ -8,6 +8,7 @@ from itertools import pairwise
 from mlnlearn.logic.atoms import Comparison, Predicate, Variable
 from mlnlearn.logic.formulas import And, Implies, Rule
 from mlnlearn.syntax.symbols import Definition, SymbolTable
+from mlnlearn.syntax.terms import NUMBER_FUNCTIONS
 from mlnlearn.syntax.tokens import Cursor, Token
 
 
@@ -37,12 +38,16 @@ def read_definition(cursor: Cursor, table: SymbolTable) -> None:
         tokens.pop()
     for place, (token, after) in enumerate(pairwise(tokens)):
         if token.kind == "name" and after.text == ":" and place + 2 < len(tokens):
+            if tokens[place + 2].text in NUMBER_FUNCTIONS:
+                continue
             cursor.fail(
                 f"functions '{token.text}:{tokens[place + 2].text}' are not supported",
                 token,
-                "declare a predicate and list its facts; of numbers there are +, -, *, / and %",
+                "declare a predicate and list its facts; of numbers there are +, -, *, /, %, "
+                "min, max and abs",
             )
-        if token.kind == "name" and after.text == "(" and token.text not in table.definitions:
+        known = (*table.definitions, *NUMBER_FUNCTIONS)
+        if token.kind == "name" and after.text == "(" and token.text not in known:
             cursor.fail(
                 "scoping rules 'P(x) := Q(x), R(x)' are not supported",
                 token,

@@ -8,14 +8,20 @@ plain from the text: no two of the systems mean different things by the same lin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from itertools import pairwise, product
 
 from mlnlearn.errors import InputError
+from mlnlearn.logic.atoms import Atom, Comparison, Variable
+from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule, free_variables
+from mlnlearn.logic.substitute import substitute_formula
 from mlnlearn.syntax.symbols import SymbolTable
 from mlnlearn.syntax.tokens import Cursor, Token
 
 DIALECTS = ("alchemy", "tuffy", "rockit", "lomrf", "pracmln")
 """The systems whose files can be named."""
+DIALECT: ContextVar[str | None] = ContextVar("dialect", default=None)
+"""The system that files are from where a reader is not told; the program sets it."""
 
 # What only one of the systems has, by the text that a statement starts with, and what to do.
 _DIRECTIVES = {
@@ -34,8 +40,9 @@ def check_dialect(dialect: str | None) -> None:
 
 def marks_variables(tokens: Sequence[Token], dialect: str | None) -> bool:
     """Tell whether variables are written ``?x`` in a text."""
-    if dialect is not None:
-        return dialect == "pracmln"
+    named = dialect or DIALECT.get()
+    if named is not None:
+        return named == "pracmln"
     return any(
         token.text == "?" and after.kind == "name" and after.touches(token, after.text)
         for token, after in pairwise(tokens)
@@ -48,12 +55,6 @@ def refuse_unsupported(cursor: Cursor, table: SymbolTable) -> None:
     if token.text in _DIRECTIVES:
         message, hint = _DIRECTIVES[token.text]
         cursor.fail(f"{token.text}: {message}", token, hint)
-    if cursor.at("|"):
-        cursor.fail(
-            "cardinality constraints '|x| … <= n' are not supported",
-            token,
-            "for at most one, write the hard rule p(x,y) ^ p(x,z) => y = z.",
-        )
     undeclared = token.kind == "name" and token.text not in table.predicates
     if undeclared and after.text == "(" and _ends_in_number(cursor):
         if token.text in _MARGINALS:
@@ -113,3 +114,63 @@ def _group(line: list[Token], place: int, table: SymbolTable) -> list[Token]:
         names.append(line[place + 2])
         place += 2
     return names if len(names) > 1 and line[place + 1].text == "(" else []
+
+
+def read_cardinality(cursor: Cursor) -> tuple[tuple[Token, ...], Cursor]:
+    """Take ``|x| F <= 1``: return the variables counted, and a cursor over F.
+
+    rockIt's constraints with other numbers have no like here.
+    """
+    start = cursor.take()
+    counted = []
+    while not cursor.at("|"):
+        if not cursor.at_variable():
+            cursor.unexpected("a variable between '|'")
+        counted.append(cursor.take())
+        if cursor.at(","):
+            cursor.take()
+    cursor.take()
+    line: list[Token] = []
+    while not cursor.at_line_end():
+        line.append(cursor.take())
+    line = line[:-1] if line and line[-1].text == "." else line
+    if len(line) < 2 or line[-2].text != "<=" or line[-1].text != "1":
+        cursor.fail(
+            "cardinality constraints are supported for '|x| F <= 1' alone",
+            start,
+            "for other numbers write hard rules; for at least one, 'EXIST x F.'",
+        )
+    end = line[-2]._replace(kind="end", text="")
+    return tuple(counted), Cursor(cursor.source, [*line[:-2], end], cursor.marked_variables)
+
+
+def at_most_one_of(formula: Formula, counted: Sequence[Variable]) -> Rule | None:
+    """Return the hard rule that at most one binding of some variables makes a clause's head true.
+
+    The negative literals are conditions; None where there is not exactly one positive one.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> p, q = Predicate("p", ("t",)), Predicate("q", ("t", "t"))
+    >>> x, y = Variable("x"), Variable("y")
+    >>> print(at_most_one_of(Or((Not(p("x")), q("x", "y"))), [y]))
+    p(x) ^ q(x,y) ^ q(x,y_2) => y = y_2.
+    """
+    parts = formula.parts if isinstance(formula, Or) else (formula,)
+    heads = [part for part in parts if isinstance(part, Atom)]
+    conditions = [part.part for part in parts if isinstance(part, Not)]
+    if len(heads) != 1 or len(conditions) + 1 != len(parts):
+        return None
+    taken = {variable.name for variable in free_variables(formula)}
+    names = {variable: _fresh(f"{variable.name}_2", taken) for variable in counted}
+    again = [substitute_formula(part, names) for part in (*conditions, heads[0])]
+    body = tuple(dict.fromkeys([*conditions, heads[0], *again]))
+    same = tuple(Comparison("=", variable, other) for variable, other in names.items())
+    return Rule(Implies(And(body), same[0] if len(same) == 1 else And(same)), hard=True)
+
+
+def _fresh(name: str, taken: set[str]) -> Variable:
+    while name in taken:
+        name += "_"
+    return Variable(name)

@@ -159,11 +159,13 @@ class FormulaParser(TermParser):
         token = cursor.peek()
         if token.kind not in ("name", "number", "string") and not cursor.at("+", "(", "[", "?"):
             cursor.unexpected("a formula")
+        marked = token.text == "fn" and cursor.peek(1).text == ":"
         if token.kind == "name" and cursor.peek(1).text == "(":
             tested = self._test(token)
             if tested is not None:
                 return tested
-        if token.kind == "name" and not self._in_comparison() and cursor.peek(1).text != "(":
+        applied = marked or cursor.peek(1).text == "("
+        if token.kind == "name" and not self._in_comparison() and not applied:
             return self._propositional(cursor.take())
         left = self.operand()
         if cursor.at(*_COMPARISONS):

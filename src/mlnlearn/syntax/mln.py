@@ -15,8 +15,10 @@ from mlnlearn.logic.formulas import And, Rule, free_variables
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.definitions import at_definition, at_most_one, read_definition
 from mlnlearn.syntax.dialects import (
+    at_most_one_of,
     check_dialect,
     marks_variables,
+    read_cardinality,
     refuse_unsupported,
     spelt_out_groups,
 )
@@ -132,6 +134,13 @@ def parse_mln(
 def read_mln(path: str | PathLike[str], dialect: str | None = None) -> MlnFile:
     """Read an ``.mln`` file, plain or gzip, with the files it includes; see `parse_mln`.
 
+    Parameters
+    ----------
+    path
+        The file.
+    dialect
+        Whose language it is: see `parse_mln`; found out by default.
+
     Examples
     --------
     >>> read_mln("missing.mln")
@@ -144,6 +153,15 @@ def read_mln(path: str | PathLike[str], dialect: str | None = None) -> MlnFile:
 
 def parse_formula(text: str, schema: Schema, file: str = "<formula>") -> Rule:
     """Read one formula, with or without a weight, over declared predicates.
+
+    Parameters
+    ----------
+    text
+        The formula, in Alchemy's language.
+    schema
+        The predicates.
+    file
+        What the text is called in errors.
 
     Examples
     --------
@@ -221,6 +239,8 @@ class _StatementReader:
             self._unordered = _unique_variables(cursor)
         elif at_definition(cursor):
             read_definition(cursor, self.table)
+        elif cursor.at("|"):
+            self._cardinality(cursor)
         elif declarations.at_type():
             declarations.type()
         elif declarations.at_predicate():
@@ -231,6 +251,24 @@ class _StatementReader:
             declarations.at_most_one.clear()
         else:
             self._formula(cursor)
+
+    def _cardinality(self, cursor: Cursor) -> None:
+        """Read ``|x| F <= 1`` as the hard rule that it stands for."""
+        start = cursor.peek()
+        counted, inner = read_cardinality(cursor)
+        rule, checker, _ = _rule(inner, self.table)
+        if inner.peek().kind != "end":
+            inner.unexpected("an operator or '<= 1'")
+        made = at_most_one_of(rule.formula, [Variable(token.text) for token in counted])
+        if made is None or rule.weight is not None:
+            cursor.fail(
+                "a cardinality constraint counts the one literal of a clause that is not negated",
+                start,
+                "for at most one, write the hard rule p(x,y) ^ p(x,z) => y = z.",
+            )
+        self.problems.extend(checker.problems)
+        self._checkers.append(checker)
+        self._add(made, cursor.source.location(start))
 
     def _formula(self, cursor: Cursor) -> None:
         start = cursor.peek()

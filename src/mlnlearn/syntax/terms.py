@@ -17,9 +17,20 @@ from mlnlearn.syntax.tokens import Cursor, Token
 # Formulas nest no deeper than this, so that no recursive pass over them runs out of stack.
 DEEPEST = 50
 
-_FUNCTIONS = {"plus": "+", "minus": "-", "times": "*", "dividedBy": "/", "mod": "%"}
+_FUNCTIONS = {
+    "plus": "+",
+    "minus": "-",
+    "times": "*",
+    "dividedBy": "/",
+    "mod": "%",
+    "min": "min",
+    "max": "max",
+}
+NUMBER_FUNCTIONS = ("min", "max", "abs")
+"""Functions of numbers that may be written after ``fn:``."""
 BUILT_IN_TESTS = {"greaterThan": ">", "greaterThanEq": ">=", "lessThan": "<", "lessThanEq": "<="}
-_UNKNOWN_BUILT_INS = ("concat", "substr", "min", "max", "abs", "sqrt")
+_UNKNOWN_BUILT_INS = ("concat", "substr", "sqrt")
+_OF_ONE = ("succ", "abs")
 _RETURN_VALUE = ("isReturnValueOf", "ReturnValueOf")
 _PRODUCT, _SUM = ("*", "/", "%"), ("+", "-")
 _DIFFERENCE = re.compile(r"(?P<name>[^-]+)(?:-(?P<number>[0-9]+)|(?P<before>--))\Z")
@@ -138,12 +149,16 @@ class TermParser:
             return inner
         if cursor.at("+"):
             return self._per_constant(cursor.take())
-        if cursor.at_variable():
+        if cursor.at_variable() and cursor.peek(1).text != ":":
             if token.kind != "name" or cursor.peek(1).text != "(":
                 return self._stepped(self.variable(arithmetic=True))
         elif cursor.at("?") and not cursor.marked_variables:
             cursor.unexpected("a term", "say --dialect pracmln: variables are marked '?' there")
-        if token.kind == "name" and cursor.peek(1).text == "(":
+        if token.text == "fn" and cursor.peek(1).text == ":":
+            cursor.index += 2  # rockIt's mark of functions
+            if cursor.peek().text not in NUMBER_FUNCTIONS:
+                self._no_built_in(cursor.peek())
+        if cursor.peek().kind == "name" and cursor.peek(1).text == "(":
             return self._application()
         if token.kind not in ("name", "number", "string"):
             cursor.unexpected("a term")
@@ -274,12 +289,15 @@ class TermParser:
         """Work out ``succ(t)``, ``plus(x,1)`` and the like, where nothing else is declared so."""
         if name.text in _UNKNOWN_BUILT_INS:
             self._no_built_in(name)
-        wanted = 1 if name.text == "succ" else 2
-        if name.text not in ("succ", *_FUNCTIONS) or len(arguments) != wanted:
+        wanted = 1 if name.text in _OF_ONE else 2
+        if name.text not in (*_OF_ONE, *_FUNCTIONS) or len(arguments) != wanted:
             return None
         sides = [self.number(read) for read in arguments]
         if name.text == "succ":
             return self._calculation("+", sides[0], Constant("1"), name)
+        if name.text == "abs":
+            negative = self._calculation("-", Constant("0"), sides[0], name)
+            return self._calculation("max", sides[0], negative, name)
         return self._calculation(_FUNCTIONS[name.text], sides[0], sides[1], name)
 
     def _no_built_in(self, name: Token) -> NoReturn:
@@ -287,7 +305,7 @@ class TermParser:
             f"the built-in '{name.text}' is not supported",
             name,
             f"declare '{name.text}' and list its values as facts; of numbers there are +, -, *, /, "
-            "% and the comparisons",
+            "%, min, max, abs and the comparisons",
         )
 
     def _return_value(

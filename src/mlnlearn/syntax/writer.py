@@ -19,6 +19,11 @@ _CALCULATES = re.compile(r"[-+]?[0-9]+ [-+*/%] ")
 def write_mln(file: MlnFile) -> str:
     r"""Return the text of an ``.mln`` file: types, predicates, then rules with exact weights.
 
+    Parameters
+    ----------
+    file
+        The declarations and rules, as `read_mln` returns them.
+
     Raises
     ------
     InputError
