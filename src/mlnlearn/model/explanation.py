@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,11 @@ from mlnlearn.data.sampling import pack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import Exists, Rule
+from mlnlearn.model.plots import plot_waterfall
 from mlnlearn.syntax import parse_formula
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,22 @@ class Explanation:
     probability: float
     against: Atom | None = None
     assumed: int = 0
+
+    def plot(self, most: int = 10, ax: Axes | None = None) -> Axes:
+        """Draw how the log-odds add up, as a waterfall; needs the extra ``mlnlearn[plot]``.
+
+        Parameters
+        ----------
+        most
+            How many rules, those of largest effect; the others are one bar.
+        ax
+            Where to draw; a new figure by default.
+        """
+        shown, rest = self.contributions[:most], self.contributions[most:]
+        labels = [part.rule for part in shown] + ([f"{len(rest)} more"] if rest else [])
+        values = [part.log_odds for part in shown]
+        values += [sum(part.log_odds for part in rest)] if rest else []
+        return plot_waterfall(labels, values, f"{self.atom}: {self.probability:.3f}", ax)
 
     def sentence(self) -> str:
         """Say in words what pushes the atom most."""

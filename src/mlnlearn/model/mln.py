@@ -16,18 +16,26 @@ from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.formulas import EitherSign, Rule, children
 from mlnlearn.logic.normalize import clauses_of
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.plots import Plots
 from mlnlearn.model.sentence import sentence
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.syntax import MlnFile, parse_mln, read_mln, write_mln
 
 
 @dataclass(frozen=True, repr=False)
-class MLN(Shown):
+class MLN(Shown, Plots):
     """A Markov logic network: weighted formulas over a schema. Immutable.
 
     A world's probability is proportional to the exponential of the sum over rules of weight times
     number of true groundings; worlds that violate a hard rule have none. A formula is one feature,
     however it is built; `clausal` splits formulas into clauses for those who want Alchemy's way.
+
+    Parameters
+    ----------
+    schema
+        The predicates, and the constants of types that list them.
+    rules
+        The weighted formulas; hard ones have no weight.
 
     Examples
     --------

@@ -48,12 +48,13 @@ from mlnlearn.model.boosted.rules import TargetRules, Tree, bodies, paths
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.explanation import Explanation, ground_atom
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.plots import Plots
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.notebook import Shown, ShownTable
 
 
 @dataclass(frozen=True, repr=False)
-class BoostedModel(Shown):
+class BoostedModel(Shown, Plots):
     """Rules learned by functional gradient boosting. Immutable.
 
     The log-odds of a target atom are the bias plus the values of all steps. Under counting

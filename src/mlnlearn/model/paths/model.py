@@ -20,6 +20,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath, write_files
 from mlnlearn.model.paths.rules import PathRule, rules_table
 from mlnlearn.model.paths.scoring import Aggregation, LinkWeights, OwnLinks, Scorer
+from mlnlearn.model.plots import Plots
 from mlnlearn.model.ranking import Ranking
 from mlnlearn.model.triple_answers import (
     LinkScores,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PathModel(Shown):
+class PathModel(Shown, Plots):
     """Rules along the paths of a knowledge graph, weighted.
 
     Attributes

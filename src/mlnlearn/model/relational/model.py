@@ -31,6 +31,7 @@ from mlnlearn.model.explanation import (
     codes_of,
     ground_atom,
 )
+from mlnlearn.model.plots import Plots
 from mlnlearn.model.relational.atoms import all_atoms, atom_rows
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
@@ -48,7 +49,7 @@ Kind = Literal["logistic", "classes", "squares"]
 
 
 @dataclass(frozen=True, repr=False)
-class RelationalModel(Shown):
+class RelationalModel(Shown, Plots):
     """Trees of tests on features along links, whose values add up to scores. Immutable.
 
     Attributes

@@ -30,6 +30,7 @@ from mlnlearn.model.bayesnet import NetFile, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.model.explanation import Explanation, codes_of, ground_atom
 from mlnlearn.model.mln import MLN
+from mlnlearn.model.plots import Plots
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
@@ -46,7 +47,7 @@ FORMAT = "mlnlearn join bayes 1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JoinBayesModel(Shown):
+class JoinBayesModel(Shown, Plots):
     """A parametrized Bayes net and the weighted conjunctions made from it. Immutable.
 
     Attributes

@@ -1,0 +1,45 @@
+"""Pictures show the numbers of the model."""
+
+import matplotlib as mpl
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.errors import InputError
+from mlnlearn.model.plots import rule_weights
+
+mpl.use("agg")
+RULES = ml.MLN.parse("""
+smokes(person)
+friends(person,person)
+-1 smokes(x)
+1.5 friends(x,y) ^ smokes(x) => smokes(y)
+smokes(x) v !smokes(x).
+""")
+
+
+def test_bars_are_the_weights_the_largest_first():
+    axes = RULES.plot_rules()
+    assert [bar.get_width() for bar in axes.patches] == [1.5, -1.0]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["friends(x,y) ^ smokes(x) => smokes(y)", "smokes(x)"]
+    assert len(RULES.plot_rules(1).patches) == 1
+
+
+def test_a_waterfall_ends_at_the_log_odds():
+    people = ml.parse_db(
+        "friends(Anna,Bob)\nfriends(Carl,Bob)\nsmokes(Anna)\nsmokes(Carl)", RULES.schema
+    )
+    why = ml.explain(RULES, people, "smokes(Bob)")
+    bars = why.plot().patches
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 3), (3, -1), (0, 2)]
+    assert bars[-1].get_width() == pytest.approx(why.log_odds)
+    few = why.plot(1).patches
+    assert [bar.get_width() for bar in few] == [3, -1, 2]
+
+
+def test_every_kind_of_model_has_rules_to_draw():
+    kinds = (ml.MLN, ml.BoostedModel, ml.RelationalModel, ml.PathModel, ml.JoinBayesModel)
+    assert all(callable(kind.plot_rules) for kind in kinds)
+    assert rule_weights(ml.MLN(RULES.schema)) == []
+    with pytest.raises(InputError, match="no rules to draw"):
+        ml.MLN(RULES.schema).plot_rules()
