@@ -5,11 +5,16 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from mlnlearn.data.synthetic import university
 from mlnlearn.report import report
+from mlnlearn.report.net import net_parts
+from mlnlearn.report.page import whole_page
+from mlnlearn.report.sections import section
 from mlnlearn.structure.boosting import BoostedMLN
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -55,6 +60,10 @@ found.expanded = first.getAttribute("aria-expanded");
 found.why = atoms.querySelector(".why p").textContent;
 found.probability = Number(first.closest("tr").cells[1].dataset.v);
 found.parts = [...atoms.querySelectorAll(".why li b")].map((b) => b.textContent);
+found.bars = [...atoms.querySelectorAll(".why .bar i")].map((i) => {
+  const [left, width] = [parseFloat(i.style.left), parseFloat(i.style.width)];
+  return i.className === "down" ? [left + width, left] : [left, left + width];
+});
 atoms.tHead.rows[0].cells[1].firstElementChild.click();
 atoms.tHead.rows[0].cells[1].firstElementChild.click();
 found.follows = first.closest("tr").nextElementSibling.className;
@@ -72,6 +81,15 @@ const truth = document.getElementById("atom-truth");
 truth.value = "true";
 truth.dispatchEvent(new Event("change"));
 found.truths = [...new Set(shown().map((row) => row.cells[2].dataset.v))];
+const box = document.querySelector("input[data-filter=rules]");
+const left = () => [...table.tBodies[0].rows].filter((row) => !row.hidden);
+box.value = "publication"; box.dispatchEvent(new Event("input"));
+found.filtered = left().map((row) => row.textContent);
+found.told = box.closest(".controls").querySelector("output").textContent;
+box.value = "no such word"; box.dispatchEvent(new Event("input"));
+found.emptyGroups = [...document.querySelectorAll(".group")].map((group) => group.hidden);
+box.value = ""; box.dispatchEvent(new Event("input"));
+found.unfiltered = left().length;
 found.wide = document.documentElement.scrollWidth <= document.documentElement.clientWidth;
 document.documentElement.dataset.found = JSON.stringify(found);
 """
@@ -102,17 +120,65 @@ def test_a_visit(tmp_path, page):
     assert len(set(found["down"])) > 3
     assert (found["downSort"], found["upSort"]) == ("descending", "ascending")
     assert found["inOrder"]
-    assert found["onlyOne"] == ["none", "ascending", "none", "none", "none", "none"]
+    assert found["onlyOne"] == ["none", "ascending", *["none"] * 5]
     assert (found["before"], found["after"], found["expanded"]) == (0, 0, "true")
     assert f"probability {found['probability']:.4f}" in found["why"]
     parts = [float(part.replace("−", "-")) for part in found["parts"]]
     total = float(re.search(r"Log-odds (\S+),", found["why"])[1].replace("−", "-"))
     assert sum(parts) == pytest.approx(total, abs=0.01)
+    # a waterfall: every bar begins where the one before it ended
+    for (_, end), (start, _) in pairwise(found["bars"]):
+        assert start == pytest.approx(end, abs=0.6)
     assert found["follows"] == "detail"
     assert found["all"] == 500
     assert len(found["matches"]) == 1
     assert found["count"] == "1 of 500 atoms"
     assert found["truths"] == ["true"]
+    assert 0 < len(found["filtered"]) < found["unfiltered"]
+    assert all("publication" in text for text in found["filtered"])
+    assert found["told"] == f"{len(found['filtered'])} of {found['unfiltered']}"
+    assert found["emptyGroups"] == [True]
+    assert found["wide"]
+
+
+# Walk through a net: choose a node, then go to the first of its causes by a click.
+WALK = """
+const around = document.getElementById("net-around");
+const choice = document.getElementById("net-node");
+const columns = () => [...around.children].map((part) =>
+  [...part.querySelectorAll("button, strong")].map((node) => node.textContent));
+const walk = { first: columns() };
+choice.value = "30"; choice.dispatchEvent(new Event("change"));
+walk.chosen = columns();
+around.querySelector("button").click();
+walk.after = columns(); walk.value = choice.value;
+walk.wide = document.documentElement.scrollWidth <= document.documentElement.clientWidth;
+parent.document.documentElement.dataset.found = JSON.stringify(walk);
+"""
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_net_of_sixty_nodes_is_walked_node_by_node(tmp_path, width):
+    nodes = [f"column{k}(row)" for k in range(60)]
+    edges = [(k, j) for j in range(60) for k in (j - 1, j // 2) if 0 <= k < j]
+    net = SimpleNamespace(nodes=nodes, edges=sorted(set(edges)), svg=lambda: "<svg></svg>")
+    parts = section("rules", "Net", *net_parts(SimpleNamespace(net=net)))
+    page = whole_page("Net", "test", [], [("rules", "Net", parts)])
+    inner = html.escape(page.replace("</body>", f"<script>{WALK}</script></body>"))
+    style = f"width:{width}px;height:800px;border:0"
+    frame = f'<!doctype html><iframe style="{style}" srcdoc="{inner}">'
+    shown, complaints = open_page(tmp_path, frame, 1400)
+    assert complaints == []
+    found = json.loads(html.unescape(re.search(r'data-found="([^"]*)"', shown)[1]))
+    assert all(len(part) <= 6 for part in found["first"])  # never a tangle
+    assert found["chosen"] == [
+        [nodes[15], nodes[29]],
+        [nodes[30]],
+        [nodes[31]],
+    ]
+    assert found["after"][1] == [nodes[15]]
+    assert nodes[30] in found["after"][2]
+    assert found["value"] == "15"
     assert found["wide"]
 
 
@@ -126,7 +192,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(tmp_path, page):
     """A frame as wide as a phone: nothing may stick out of it but what scrolls by itself."""
     script = "parent.document.documentElement.dataset.wide = document.documentElement.scrollWidth"
     inner = html.escape(page.replace("</body>", f"<script>{script}</script></body>"))
-    frame = f'<!doctype html><iframe style="width:390px;height:800px;border:0" srcdoc="{inner}">'
+    frame = f'<!doctype html><iframe style="width:375px;height:800px;border:0" srcdoc="{inner}">'
     shown, complaints = open_page(tmp_path, frame, 1280)
     assert complaints == []
-    assert 'data-wide="390"' in shown
+    assert 'data-wide="375"' in shown

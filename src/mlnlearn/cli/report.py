@@ -45,8 +45,19 @@ def report(
             help="Predicates to predict, with commas; by default those that the model is about."
         ),
     ] = "",
+    trained_on: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Databases that the model was learned from, one after each --trained-on: the page "
+            "then says whether its scores are those of held-out data.",
+            show_default=False,
+        ),
+    ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "",
-    out: Annotated[Path, typer.Option(help="Write the page here.")] = Path("report.html"),
+    out: Annotated[
+        Path,
+        typer.Option(help="Write the page here; a name that ends in .md gets a short text."),
+    ] = Path("report.html"),
     force: ForceOption = False,
 ) -> None:
     """Write a page about a model: rules, drawings, plots, and atoms with explanations."""
@@ -64,6 +75,11 @@ def report(
     if isinstance(found, ml.RelationalModel):
         if query:
             raise InputError("--query: the model knows what it predicts", hint="leave it out")
+        if out.suffix == ".md" or trained_on:
+            raise InputError(
+                "--out FILE.md and --trained-on are for models of predicates",
+                hint="name an .html file; learn prints rules and held-out scores as text",
+            )
         data = (
             _rows(found, paths, schema)
             if tables is None
@@ -79,7 +95,13 @@ def report(
         if tables is None
         else [tables_for(model, found, tables, schema, mapping)]
     )
-    write_files({out: ml.report_page(found, databases, names(query, "--query"), title=title)})
+    wanted = names(query, "--query")
+    if out.suffix == ".md":
+        text = ml.markdown_report(found, databases, wanted, title=title)
+    else:
+        learned_from = _databases(trained_on, schema, found.schema) if trained_on else None
+        text = ml.report_page(found, databases, wanted, trained_on=learned_from, title=title)
+    write_files({out: text})
     console().print(f"written to {out}")
 
 

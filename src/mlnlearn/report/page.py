@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.identity import fingerprint
 from mlnlearn.errors import InputError
+from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.evaluate.results import Results
 from mlnlearn.files import PAGE_MARK
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.report.atoms import atoms_section
+from mlnlearn.report.filled import filled_section
+from mlnlearn.report.importance import importance_bars, importances
 from mlnlearn.report.markup import Markup, tag
+from mlnlearn.report.schema_diagram import data_section
 from mlnlearn.report.sections import (
     drawings_section,
     headline,
     overview_section,
     performance_section,
     rules_section,
+    section,
 )
-from mlnlearn.report.views import NetworkView, View, view_of
+from mlnlearn.report.views import BayesView, NetworkView, View, view_of
 
 _MOST_NAMED = 3
 _TRAINING = (
@@ -35,13 +41,16 @@ def report_page(
     query: str | Sequence[str] | None = None,
     *,
     results: Results | Sequence[Results] | None = None,
+    trained_on: Database | Sequence[Database] | None = None,
     title: str = "",
 ) -> str:
     """Return a report on a model as one HTML page that works offline.
 
-    It shows the rules with weight, support and precision; the trees of a boosted model or the graph
-    of a Bayes net; precision-recall, ROC and calibration plots, a learning curve over boosting
-    steps, and scores by database; and atoms to search, each with the rules for and against it.
+    It shows the rules by target with weight, support, share and base; the trees of a boosted model,
+    or a Bayes net node by node; precision-recall, ROC and calibration plots, a learning curve over
+    boosting steps, and scores by database; what the predictions rest on; the schema and a profile
+    of the data; cells that a Bayes net would fill; and atoms to search, each with the rules for and
+    against it.
 
     Parameters
     ----------
@@ -55,6 +64,9 @@ def report_page(
         model is about.
     results
         Results of cross-validations to show along with it.
+    trained_on
+        What the model was learned from, where that is known: the page then says of its scores
+        whether they are those of held-out or of training data, by comparing all facts.
     title
         Of the page.
 
@@ -102,10 +114,60 @@ def report_page(
             )
             for name, found in zip(names, predictions, strict=True)
         ),
+        *_importance(view, given, predictions, others),
         ("atoms", "Atoms", atoms_section(view, given, predictions)),
+        *_filled(view, given),
+        ("data", "Data", data_section(given)),
     ]
     figures = [*_sizes(view, given), *headline(predictions)]
-    return whole_page(heading, view.kind, figures, sections)
+    return whole_page(heading, view.kind, figures, sections, _which(given, trained_on))
+
+
+def _importance(
+    view: View,
+    databases: Sequence[Database],
+    predictions: Sequence[Predictions],
+    others: Mapping[str, Sequence[str]],
+) -> list[tuple[str, str, Markup]]:
+    """Return what the predictions of a few predicates rest on, where it can be measured."""
+    if isinstance(view, BayesView) or len(predictions) > _MOST_NAMED:
+        return []
+    parts = []
+    for found in predictions:
+        name = found.predicate.name
+        lost = importances(view, databases, found, others[name]) if len(found) else None
+        if lost:
+            parts += [tag("h3", name) if len(predictions) > 1 else None, importance_bars(lost)]
+    if not parts:
+        return []
+    return [("importance", "Importance", section("importance", "What it rests on", *parts))]
+
+
+def _filled(view: View, databases: Sequence[Database]) -> list[tuple[str, str, Markup]]:
+    found = filled_section(view.model, databases) if isinstance(view, BayesView) else None
+    return [("filled", "Filled cells", found)] if found else []
+
+
+def _which(databases: Sequence[Database], trained_on: Database | Sequence[Database] | None) -> str:
+    """Say whether scores are those of training or of held-out data."""
+    if trained_on is None:
+        return _TRAINING
+    known = [trained_on] if isinstance(trained_on, Database) else list(trained_on)
+    learned_from = {_content(database) for database in known}
+    seen = sum(_content(database) in learned_from for database in databases)
+    if not seen:
+        return "Scores are those of held-out data: the model was learned from other databases."
+    if seen == len(databases):
+        return "Scores are training scores: the model was learned from these databases."
+    return (
+        f"Scores mix training and held-out data: the model was learned from {seen} of these "
+        f"{len(databases)} databases."
+    )
+
+
+def _content(database: Database) -> tuple[str, ...]:
+    """Return digests of what a database says, whatever it is called."""
+    return tuple(fingerprint([database]).values())
 
 
 def _named(names: Sequence[str]) -> str:

@@ -41,6 +41,59 @@
     }
   }
 
+  // Boxes that filter: rows of their section in which all words stand, and groups with any.
+  for (const box of document.querySelectorAll("input[data-filter]")) {
+    const home = document.getElementById(box.dataset.filter);
+    const groups = [...home.querySelectorAll(".group")];
+    const every = [...home.querySelectorAll("tbody tr")];
+    const told = box.closest(".controls").querySelector("output");
+    const narrow = () => {
+      const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let left = 0;
+      for (const row of every) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        left += row.hidden ? 0 : 1;
+      }
+      for (const group of groups) {
+        group.hidden = !group.querySelector("tbody tr:not([hidden])");
+      }
+      told.textContent = `${left} of ${every.length}`;
+    };
+    box.addEventListener("input", narrow);
+    narrow();
+  }
+
+  // A net: the chosen node between its causes and effects, each a button that chooses it.
+  const net = document.getElementById("net-data");
+  if (net) {
+    const { names, parents } = JSON.parse(net.textContent);
+    const children = names.map((_, k) => names.map((_, j) => j).filter((j) => parents[j].includes(k)));
+    const around = document.getElementById("net-around");
+    const choice = document.getElementById("net-node");
+    const column = (title, nodes) => {
+      const part = element("div");
+      part.append(element("h4", `${title}: ${nodes.length}`));
+      for (const node of nodes) {
+        const button = element("button", names[node]);
+        button.type = "button";
+        button.addEventListener("click", () => choose(node));
+        part.append(button);
+      }
+      return part;
+    };
+    const choose = (node) => {
+      choice.value = String(node);
+      const self = element("div", undefined, "chosen");
+      self.append(element("h4", "chosen"), element("strong", names[node]));
+      around.replaceChildren(column("depends on", parents[node]), self, column("decides", children[node]));
+      const near = parents[node].length + children[node].length;
+      document.getElementById("net-count").textContent = `${near} of ${names.length - 1} other nodes`;
+    };
+    choice.addEventListener("change", () => choose(Number(choice.value)));
+    if (names.length) choose(Number(around.dataset.first));
+  }
+
   // Atoms: explanations open below their row, the search hides what does not match.
   const store = document.getElementById("atom-data");
   if (!store) return;
@@ -51,13 +104,21 @@
   const explained = ({ said, parts }) => {
     const box = element("div", undefined, "why");
     box.append(element("p", said));
-    const largest = Math.max(...parts.map((part) => Math.abs(part[2] ?? 0)), 1e-9);
+    // A waterfall: each bar begins where the one before it ended; even odds are the line at 0.
+    let sum = 0;
+    const ends = parts.map((part) => (sum += part[2] ?? 0));
+    const low = Math.min(0, ...ends);
+    const room = Math.max(0, ...ends) - low || 1;
     const list = element("ul", undefined, "parts");
-    for (const [rule, count, value, shown] of parts) {
+    list.style.setProperty("--zero", `${(100 * -low) / room}%`);
+    for (const [place, [rule, count, value, shown]] of parts.entries()) {
       const item = element("li");
-      const bar = element("span", undefined, "bar both");
+      const bar = element("span", undefined, "bar fall");
       const ink = element("i", undefined, shown.startsWith("−") ? "down" : "up");
-      ink.style.width = `${value === null ? 50 : (50 * Math.abs(value)) / largest}%`;
+      const start = place ? ends[place - 1] : 0;
+      const from = value === null ? low : Math.min(start, ends[place]);
+      ink.style.left = `${(100 * (from - low)) / room}%`;
+      ink.style.width = `${value === null ? 100 : Math.max((100 * Math.abs(value)) / room, 0.5)}%`;
       bar.append(ink);
       const times = count === null || Math.abs(count) === 1 ? "" : ` × ${count.toLocaleString("en")}`;
       item.append(element("b", shown), bar, element("code", rules[rule]));

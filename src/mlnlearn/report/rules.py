@@ -10,7 +10,7 @@ from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.logic.atoms import Atom
-from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule
+from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule, atoms_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.sentence import sentence
 
@@ -31,8 +31,12 @@ class RankedRule:
     precision
         Of an implication, the share of the groundings of its body in which the head holds; else
         the share of all groundings in which the formula holds. None without any.
+    base
+        Of an implication, the share of all groundings of its head that hold, whatever the body.
     true, groundings
         How many groundings hold, of how many.
+    target
+        The predicates of the head, or of the whole formula where there is none.
     """
 
     rule: Rule
@@ -41,6 +45,8 @@ class RankedRule:
     precision: float | None
     true: int | None
     groundings: int | None
+    base: float | None = None
+    target: str = ""
 
 
 def written_out(mln: MLN, databases: Sequence[Database]) -> MLN:
@@ -70,17 +76,22 @@ def ranked_rules(rules: Sequence[Rule], engine: Engine, most: int) -> list[Ranke
     >>> facts = {"friends": [("Anna", "Bob"), ("Anna", "Carl")], "smokes": [("Anna",), ("Bob",)]}
     >>> engine = MemoryEngine([Database.from_facts(mln.schema, facts)])
     >>> [found] = ranked_rules(mln.rules, engine, 10)
-    >>> found.support, found.precision, found.true, found.groundings
-    (1, 0.5, 8, 9)
+    >>> found.support, found.precision, found.true, found.groundings, found.target
+    (1, 0.5, 8, 9, 'smokes')
+    >>> round(found.base, 3)
+    0.667
     """
     order = sorted(rules, key=lambda rule: (not rule.hard, -abs(rule.weight or 0.0)))
-    return [_counted(rule, engine) for rule in order[:most]]
+    bases: dict[Formula, float | None] = {}
+    return [_counted(rule, engine, bases) for rule in order[:most]]
 
 
-def _counted(rule: Rule, engine: Engine) -> RankedRule:
+def _counted(rule: Rule, engine: Engine, bases: dict[Formula, float | None]) -> RankedRule:
+    split = as_implication(rule.formula)
+    target = _target(split[1] if split else rule.formula)
     try:
         total = sum(groundings(engine, rule.formula))
-        split = as_implication(rule.formula)
+        base = None
         if split is None:
             support = true = sum(true_groundings(engine, rule.formula))
             of = total
@@ -89,9 +100,20 @@ def _counted(rule: Rule, engine: Engine) -> RankedRule:
             support = sum(true_groundings(engine, And((body, head))))
             broken = sum(true_groundings(engine, And((body, Not(head)))))
             true, of = total - broken, support + broken
+            if head not in bases:
+                everywhere = sum(groundings(engine, head))
+                bases[head] = (
+                    sum(true_groundings(engine, head)) / everywhere if everywhere else None
+                )
+            base = bases[head]
     except (MemoryLimitError, CountOverflowError):
-        return RankedRule(rule, sentence(rule), None, None, None, None)
-    return RankedRule(rule, sentence(rule), support, support / of if of else None, true, total)
+        return RankedRule(rule, sentence(rule), None, None, None, None, target=target)
+    share = support / of if of else None
+    return RankedRule(rule, sentence(rule), support, share, true, total, base, target)
+
+
+def _target(formula: Formula) -> str:
+    return ", ".join(dict.fromkeys(atom.predicate.name for atom in atoms_of(formula)))
 
 
 def as_implication(formula: Formula) -> tuple[Formula, Formula] | None:

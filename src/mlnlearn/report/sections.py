@@ -10,8 +10,7 @@ from mlnlearn.evaluate.metrics import METRICS
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, Predictions
 from mlnlearn.evaluate.results import Results
 from mlnlearn.model.boosted.drawing import tree_svg
-from mlnlearn.model.boosted.model import BoostedModel
-from mlnlearn.model.boosted.rules import Tree
+from mlnlearn.model.boosted.rules import Leaf, Tree
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.report.curves import (
     by_database,
@@ -21,11 +20,12 @@ from mlnlearn.report.curves import (
 )
 from mlnlearn.report.family_trees import MOST_LEAVES, family_key, family_svg
 from mlnlearn.report.markup import Cell, Markup, TableColumn, join, number, table, tag
+from mlnlearn.report.net import net_parts
 from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
 from mlnlearn.report.views import BayesView, BoostedView, View
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
-MOST_RULES = 300
+MOST_RULES = 1000
 """Rules beyond this number, the weakest, are left out."""
 
 _NAMES = {
@@ -48,6 +48,11 @@ _HINTS = {
     "brier": "Mean squared difference of probability and truth",
     "calibration_error": "Mean gap of probability and frequency over ten bins",
 }
+
+
+def metric_titles(metrics: Sequence[str]) -> list[str]:
+    """Return what scores are called on a page."""
+    return [_NAMES.get(name, name) for name in metrics]
 
 
 def section(identity: str, title: str, *content: str | None) -> Markup:
@@ -73,22 +78,45 @@ def rules_section(view: View, databases: Sequence[Database]) -> Markup:
     found = ranked_rules(rules, open_engine(databases), MOST_RULES)
     left_out = f" The {MOST_RULES} strongest of {len(rules):,} are shown."
     note = (
-        "Strongest first. A positive weight makes worlds in which the rule holds more probable. "
-        "Support counts the groundings in which body and head both hold; precision is the share "
-        "of the body’s groundings in which the head holds."
+        "By target, the strongest first. A positive weight makes worlds in which the rule holds "
+        "more probable. Share is how often the head holds where the body does, base how often it "
+        "holds at all; support counts the groundings in which both hold."
         + (left_out if len(rules) > len(found) else "")
     )
     columns = (
         TableColumn("weight", hint="Log-odds for each grounding"),
         TableColumn("rule", words=True),
         TableColumn("support", hint="Groundings in which body and head hold"),
-        TableColumn("precision", hint="P(head | body), by counting"),
+        TableColumn("share", hint="P(head | body), by counting"),
+        TableColumn("base", hint="P(head), by counting"),
         TableColumn("true", hint="True groundings"),
         TableColumn("of", hint="All groundings"),
     )
-    rows = [_rule_row(rule) for rule in found]
-    listed = table("Rules, strongest first", columns, rows, class_="tall cards")
-    return section("rules", "Rules", tag("p", note, class_="note"), listed)
+    groups: dict[str, list[RankedRule]] = {}
+    for rule in found:
+        groups.setdefault(rule.target, []).append(rule)
+    parts = []
+    for target, members in groups.items():
+        listed = table(f"Rules for {target}", columns, map(_rule_row, members), class_="tall cards")
+        heading = tag("h3", f"{target}: {len(members):,}") if len(groups) > 1 else None
+        parts.append(tag("div", heading, listed, class_="group"))
+    return section(
+        "rules", "Rules", tag("p", note, class_="note"), filter_box("rules", "word …"), *parts
+    )
+
+
+def filter_box(identity: str, placeholder: str) -> Markup:
+    """Return a box that hides the rows of a section in which its words do not stand."""
+    return tag(
+        "div",
+        tag(
+            "label",
+            "Filter ",
+            tag("input", type="search", placeholder=placeholder, data_filter=identity),
+        ),
+        tag("output", "", aria_live="polite"),
+        class_="controls",
+    )
 
 
 def _rule_row(found: RankedRule) -> tuple[Cell, ...]:
@@ -101,6 +129,7 @@ def _rule_row(found: RankedRule) -> tuple[Cell, ...]:
         Cell(join([tag("code", text), said]), text),
         _count(found.support),
         Cell.of(found.precision),
+        Cell.of(found.base, 4),
         _count(found.true),
         _count(found.groundings),
     )
@@ -113,34 +142,37 @@ def _count(value: int | None) -> Cell:
 def drawings_section(view: View) -> Markup | None:
     """Return the trees of a boosted model, or the graph and trees of a Bayes net; else None."""
     if isinstance(view, BayesView):
-        # svg() escapes the names of its nodes itself
-        picture = tag("div", Markup(view.model.net.svg()), class_="net scroll", tabindex=0)
-        return section("drawing", "Bayes net", picture, *_families(view.model))
+        return section("drawing", "Bayes net", *net_parts(view.model), *_families(view.model))
     if not isinstance(view, BoostedView):
         return None
-    parts = [_importance(view.model)]
+    parts: list[Markup] = []
+    lone = 0
     for rules in view.model.targets:
         naming = Naming(rules.predicate)
         trees = [(k, s) for k, s in enumerate(rules.steps, 1) if isinstance(s, Tree)]
         for place, tree in trees:
+            if isinstance(tree.root, Leaf):
+                lone += 1
+                continue
             label = f"{naming.head}, tree {place}"
             drawn = tag("div", tree_svg(tree, naming, label), class_="scroll", tabindex=0)
             parts.append(
-                tag("details", tag("summary", label), drawn, open=place == 1, class_="drawn")
+                tag("details", tag("summary", label), drawn, open=not parts, class_="drawn")
             )
-    title = "Trees" if len(parts) > 1 else "Predicates"
-    return section("drawing", title, *parts)
+    if lone:
+        said = "1 tree of a single leaf is" if lone == 1 else f"{lone} trees of a single leaf are"
+        parts.append(tag("p", f"{said} left out.", class_="note"))
+    return section("drawing", "Trees", *parts) if parts else None
 
 
 def _families(model: JoinBayesModel) -> list[Markup]:
     """Return the tree or the conditional table of every node, with what its rules ask to hold."""
     parts = []
     for family in model.families:
-        if not family.leaves:
+        if len(family.leaves) < 2:  # without parents there is nothing to draw
             continue
         links = ", ".join(str(relationship.link) for relationship in family.given)
-        size = "1 leaf" if len(family.leaves) == 1 else f"{len(family.leaves):,} leaves"
-        label = f"{family.child}{' where ' + links if links else ''}: {size}"
+        label = f"{family.child}{' where ' + links if links else ''}: {len(family.leaves):,} leaves"
         if len(family.leaves) > MOST_LEAVES:
             parts.append(tag("p", f"{label}, too many to draw", class_="note"))
             continue
@@ -148,20 +180,6 @@ def _families(model: JoinBayesModel) -> list[Markup]:
         content = (tag("summary", label), family_key(family), drawn)
         parts.append(tag("details", *content, open=not parts, class_="drawn"))
     return parts
-
-
-def _importance(model: BoostedModel) -> Markup:
-    rows = [
-        tag(
-            "li",
-            tag("code", name),
-            tag("span", tag("i", style=f"width:{100 * share:.1f}%"), class_="bar"),
-            tag("b", f"{100 * share:.0f}%" if share >= 0.01 else "< 1%"),
-        )
-        for name, share in model.importance().items()
-    ]
-    note = "How much each predicate matters: its share of the absolute weights of the rules."
-    return tag("div", tag("p", note, class_="note"), tag("ul", *rows, class_="bars"))
 
 
 def overview_section(
