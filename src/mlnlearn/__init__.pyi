@@ -17,6 +17,7 @@ from mlnlearn.data.catalog import benchmark_tables as benchmark_tables
 from mlnlearn.data.database import Database as Database
 from mlnlearn.data.examples import Examples as Examples
 from mlnlearn.data.examples import positives_and_negatives as positives_and_negatives
+from mlnlearn.data.fetch import fetch as fetch
 from mlnlearn.data.graph import Graph as Graph
 from mlnlearn.data.graph import GraphSplit as GraphSplit
 from mlnlearn.data.graph import relation_predicates as relation_predicates
@@ -94,6 +95,7 @@ from mlnlearn.registry import ENGINES as ENGINES
 from mlnlearn.registry import LEARNERS as LEARNERS
 from mlnlearn.registry import METHODS as METHODS
 from mlnlearn.registry import READERS as READERS
+from mlnlearn.report.markdown import markdown_report as markdown_report
 from mlnlearn.report.page import report_page as report_page
 from mlnlearn.report.rows import rows_report as rows_report
 from mlnlearn.resources import Resources as Resources

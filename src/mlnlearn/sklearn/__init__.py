@@ -9,6 +9,7 @@ cross_val_score(classifier, X, y, groups=X[:, -1], cv=GroupKFold(5), scoring="ro
 """
 
 from mlnlearn.sklearn.classifier import MLNClassifier
+from mlnlearn.sklearn.frames import MLNRegressor
 from mlnlearn.sklearn.tables import TableError, target_table
 
-__all__ = ["MLNClassifier", "TableError", "target_table"]
+__all__ = ["MLNClassifier", "MLNRegressor", "TableError", "target_table"]

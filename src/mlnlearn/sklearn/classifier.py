@@ -18,11 +18,13 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.cross_validate import Fits
 from mlnlearn.evaluate.predictions import predict_examples
-from mlnlearn.run import model_of
+from mlnlearn.run import Run, model_of
 from mlnlearn.sklearn.tables import coded, database_of, training_databases
+from mlnlearn.structure.learner import Learner
 
 _PREFIX = "learner__"
 _ANY_TARGET = "target"
+_FIELDS = "__dataclass_fields__"
 
 
 class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,6 +47,10 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Name of the predicate; by default the learner's own field ``target``.
     databases
         The data, shared by all clones, never copied. By default nothing is known but X itself.
+    random_state
+        The learner's seed, for learners that have one; None for that of the learner.
+    n_jobs
+        Processes, for learners that can share their work; the result is the same.
 
     Attributes
     ----------
@@ -78,10 +84,14 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner: Fits | None = None,
         target: str | None = None,
         databases: Database | Sequence[Database] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
         self.target = target
         self.databases = databases
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> MLNClassifier:  # noqa: N803 - scikit-learn's name
         """Learn from labelled atoms.
@@ -107,8 +117,17 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         databases = self._databases(table)
         examples = coded(table, databases, self._target())
         known = training_databases(databases, examples, codes == 1)
-        self.model_ = model_of(self.learner.fit(known))
+        self.model_ = model_of(self._fitted(known))
         return self
+
+    def _fitted(self, databases: list[Database]) -> Any:
+        """Run the learner, with the seed and the processes that were asked for."""
+        learner: Any = self.learner
+        if self.random_state is not None and "seed" in getattr(learner, _FIELDS, {}):
+            learner = replace(learner, seed=int(self.random_state))
+        if self.n_jobs is None or not isinstance(learner, Learner):
+            return learner.fit(databases)
+        return learner.fit(databases, Run(workers=max(self.n_jobs, 1)))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Return the probabilities of both classes, shape (atoms, 2)."""
@@ -146,7 +165,7 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the parameters; deep ones are the fields of the learner."""
         found: dict[str, Any] = super().get_params(deep=False)
         if deep:
-            for name in getattr(self.learner, "__dataclass_fields__", {}):
+            for name in getattr(self.learner, _FIELDS, {}):
                 found[_PREFIX + name] = getattr(self.learner, name)
         return found
 
