@@ -5,7 +5,8 @@ import sys
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.cli.demo import learn_rules, rank_rules
+from mlnlearn.cli.demo_graph import _popularity_ranks
+from mlnlearn.cli.demo_university import learn_rules, rank_rules
 from mlnlearn.cli.main import run
 
 
@@ -37,15 +38,25 @@ def test_ranking_counts_pairs():
     assert rule.lift == pytest.approx(len(pairs & advised) / len(pairs) / (true / everyone))
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_demo_runs(monkeypatch, capsys, tmp_path, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr("mlnlearn.cli.demo._FEWER_STUDENTS", 30)
-    monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo", "--report", "page.html"])
+def run_demo(monkeypatch, tmp_path, *arguments):
+    monkeypatch.setattr(sys, "argv", ["mlnlearn", "demo", *arguments])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stop:
         run()
     assert stop.value.code == 0
+
+
+def scores(out, name):
+    """Return the numbers of a line of the table of scores."""
+    [line] = [line for line in out.splitlines() if line.startswith(name)]
+    return [float(cell) for cell in line.removeprefix(name).split()]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_university(monkeypatch, capsys, tmp_path, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("mlnlearn.cli.demo_university._FEWER_STUDENTS", 30)
+    run_demo(monkeypatch, tmp_path, "university", "--report", "page.html", "--data", "campus")
     out, err = capsys.readouterr()
     assert err == ""
     assert max(map(len, out.splitlines())) <= columns
@@ -54,6 +65,42 @@ def test_demo_runs(monkeypatch, capsys, tmp_path, columns):
     assert "page.html" in out
     assert "<svg" in (tmp_path / "page.html").read_text()
     assert "The first 4 of the list are all planted." in out.replace(" \n", " ").replace("\n", " ")
+    campus = tmp_path / "campus"
+    area = ml.read_db(campus / "area1.db", schema=campus / "schema.mln")
+    assert area.count("student") == 30
+
+
+def test_shop_is_the_default_and_writes_a_page_and_its_data(monkeypatch, capsys, tmp_path):
+    run_demo(monkeypatch, tmp_path, "--data", "shop.sqlite")
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "  1. if at least 3 orders by customer: churned in" in out
+    model, base = scores(out, "area under the ROC curve")
+    assert model > 0.7 > base == 0.5
+    assert "at least 3 orders by customer" in (tmp_path / "demo.html").read_text()
+    assert {table.name for table in ml.read_tables(tmp_path / "shop.sqlite")} > {"customer"}
+
+
+def test_graph_finds_uncles(monkeypatch, capsys, tmp_path):
+    run_demo(monkeypatch, tmp_path, "graph", "--data", "kin")
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "if X is brother of A and A is parent of Y: X is uncle of Y in" in out
+    rules, popular = scores(out, "mean reciprocal rank")
+    assert rules > 0.9 > 0.2 > popular
+    split = ml.read_graph(
+        *(tmp_path / "kin" / f"{part}.tsv" for part in ("train", "valid", "test"))
+    )
+    assert split.train.size > 500
+
+
+def test_popularity_ranks_by_hand():
+    train = [("a", "r", "x"), ("b", "r", "x"), ("c", "r", "y")]
+    test = [("c", "r", "x")]
+    # heads: a and b are known answers of x, so only x and y rank with c, which has more; tails: y
+    # is known for c, and x is the most frequent of the others
+    ranks = _popularity_ranks(train, test, {*train, *test})
+    assert ranks.tolist() == [1.0, 1.0]
 
 
 def test_learned_rules_are_the_planted_ones():
@@ -66,6 +113,8 @@ def test_learned_rules_are_the_planted_ones():
     # it was planted with 1.2; that so few steps end far below is shown with the learners' tests
     assert weights["ta(c1,p1,q1) ^ taughtBy(c1,p2,q1) => advisedBy(p1,p2)"] > 0
     true = learned.scores.pop("the true model")
+    base = learned.scores.pop("base rate")
+    assert base["auc_pr"] < 0.01 < true["auc_pr"]
     assert learned.scores
     for scores in learned.scores.values():
         assert scores["cll"] > true["cll"] - 0.02
