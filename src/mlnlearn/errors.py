@@ -122,7 +122,17 @@ class Location:
 
 
 class MlnError(Exception):
-    """Base of all errors of this library: a message, optionally with a place and a remedy."""
+    """Base of all errors of this library: a message, optionally with a place and a remedy.
+
+    Parameters
+    ----------
+    message
+        What was found, and what was expected.
+    location
+        The place in a file or table.
+    hint
+        What to do about it.
+    """
 
     def __init__(self, message: str, location: Location | None = None, hint: str = "") -> None:
         self.message = shortened(without_secrets(message), _LONGEST_PART)
@@ -148,6 +158,11 @@ class InputErrors(InputError):  # noqa: N818 - several errors, so the plural
     """All problems of one input, collected so that they can be mended in one go.
 
     The text lists the first of them; `problems` has all.
+
+    Parameters
+    ----------
+    problems
+        The errors, in the order in which they were found.
 
     Examples
     --------

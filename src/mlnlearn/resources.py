@@ -120,6 +120,13 @@ def counting_with(
 ) -> Iterator[Resources]:
     """Set what may be used by all that is called within; None leaves it as it was.
 
+    Parameters
+    ----------
+    engine
+        The kind of engine that counts: one of `ENGINES`.
+    memory
+        What counts may take beside the data: bytes, or text such as ``"2GB"``.
+
     Examples
     --------
     >>> with counting_with("duckdb", "512MB"), counting_with(memory="1GB") as inner:

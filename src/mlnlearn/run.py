@@ -164,7 +164,15 @@ OwnNotes = TypeVar("OwnNotes", bound=Notes)
 
 @dataclass(frozen=True)
 class Fitted(Generic[Model, OwnNotes]):
-    """What learners return: the model, and how the run went."""
+    """What learners return: the model, and how the run went.
+
+    Parameters
+    ----------
+    model
+        The model that was learned.
+    notes
+        How the run went: scores, seconds, what was left out.
+    """
 
     model: Model
     notes: OwnNotes

@@ -63,12 +63,26 @@ class Bounds:
 
 
 def AtLeast(low: float) -> Bounds:  # noqa: N802 - reads as a type in an annotation
-    """Allow numbers from `low` on."""
+    """Allow numbers from `low` on.
+
+    Parameters
+    ----------
+    low
+        The least number allowed.
+    """
     return Bounds(low)
 
 
 def Above(low: float, *, infinite: bool = False) -> Bounds:  # noqa: N802
-    """Allow numbers greater than `low`; infinity, where that has a meaning."""
+    """Allow numbers greater than `low`; infinity, where that has a meaning.
+
+    Parameters
+    ----------
+    low
+        Numbers must be greater than this.
+    infinite
+        Whether infinity is allowed.
+    """
     return Bounds(low, open_low=True, infinite=infinite)
 
 
@@ -76,6 +90,13 @@ def Between(  # noqa: N802
     low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> Bounds:
     """Allow numbers from `low` to `high`, the ends with them unless they are open.
+
+    Parameters
+    ----------
+    low, high
+        The ends of the interval.
+    open_low, open_high
+        Whether the end itself is not allowed.
 
     Examples
     --------

@@ -36,13 +36,28 @@ def prepared(engine: Engine, formula: Formula) -> Prepared:
 
 
 def groundings(engine: Engine, formula: Formula) -> list[int]:
-    """Return the number of groundings of a formula in each database, true or not."""
+    """Return the number of groundings of a formula in each database, true or not.
+
+    Parameters
+    ----------
+    engine
+        What counts: see `MemoryEngine` and `DuckEngine`.
+    formula
+        The formula: ``parse_formula(text, schema).formula``.
+    """
     form = prepared(engine, formula)
     return engine.stack.ground_atoms(form.types.values())
 
 
 def true_groundings(engine: Engine, formula: Formula) -> list[int]:
     """Return the number of true groundings of a formula in each database.
+
+    Parameters
+    ----------
+    engine
+        What counts: see `MemoryEngine` and `DuckEngine`.
+    formula
+        The formula: ``parse_formula(text, schema).formula``.
 
     Examples
     --------

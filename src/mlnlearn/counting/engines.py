@@ -14,6 +14,11 @@ from mlnlearn.resources import in_use
 def open_engine(databases: Sequence[Database] | Stack) -> Engine:
     """Return an engine over databases, of the kind and with the memory that are in use.
 
+    Parameters
+    ----------
+    databases
+        Databases of one schema (or a stack of them), each with its own domains.
+
     Examples
     --------
     >>> import mlnlearn as ml

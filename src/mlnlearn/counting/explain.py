@@ -13,6 +13,13 @@ def explain_plan(engine: Engine, formula: Formula) -> str:
     A formula is a sum of products of atoms; each product is counted by a plan of its own. Tables
     are named in order, those read first.
 
+    Parameters
+    ----------
+    engine
+        What would count: see `MemoryEngine` and `DuckEngine`.
+    formula
+        The formula: ``parse_formula(text, schema).formula``.
+
     Examples
     --------
     >>> import mlnlearn as ml

@@ -37,6 +37,11 @@ def benchmark_names() -> list[str]:
 def benchmark_path(name: str) -> Path:
     """Return the folder of a data set.
 
+    Parameters
+    ----------
+    name
+        One of `benchmark_names`.
+
     Examples
     --------
     >>> benchmark_path("uwcse") / "fold1.db"  # doctest: +SKIP
@@ -53,6 +58,13 @@ def benchmark(name: str, *, schema: str = _SCHEMA) -> list[Database]:
 
     Another `schema` of the data set, such as ``"schema_khot.mln"``, restricts the databases to the
     predicates it declares; their domains stay those of the full data.
+
+    Parameters
+    ----------
+    name
+        One of `benchmark_names`.
+    schema
+        The file with the declarations.
 
     Examples
     --------
@@ -80,6 +92,13 @@ def benchmark(name: str, *, schema: str = _SCHEMA) -> list[Database]:
 
 def benchmark_tables(name: str, *, mapping: MappingLike | None = None) -> Loaded:
     """Return the database made from the tables of a data set, and the mapping that made it.
+
+    Parameters
+    ----------
+    name
+        One of `benchmark_names` that has tables.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
 
     Examples
     --------

@@ -238,6 +238,11 @@ class GraphSplit:
 def relation_predicates(relations: Iterable[str]) -> Mapping[str, str]:
     """Return for each relation a name that can stand in a formula, no two alike.
 
+    Parameters
+    ----------
+    relations
+        The names of relations.
+
     Examples
     --------
     >>> relation_predicates(["born in", "born-in"])

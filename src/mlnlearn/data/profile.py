@@ -96,6 +96,11 @@ class Profile:
 def profile(databases: Sequence[Database]) -> Profile:
     """Measure databases of one schema.
 
+    Parameters
+    ----------
+    databases
+        The databases, all of one schema.
+
     Examples
     --------
     >>> from mlnlearn.logic.schema import Schema

@@ -27,6 +27,15 @@ def write_db(
 
     The declarations go into an ``.mln`` file of their own, if one is named.
 
+    Parameters
+    ----------
+    database
+        The database.
+    path
+        The file to write, in full or not at all.
+    declarations
+        The ``.mln`` file for the declarations; none by default.
+
     Examples
     --------
     >>> import tempfile, pathlib

@@ -36,6 +36,11 @@ class Fold:
 def leave_one_out(databases: Sequence[Database]) -> list[Fold]:
     """Return a fold for each database: test on it, train on all others.
 
+    Parameters
+    ----------
+    databases
+        The databases; each is left out once.
+
     Examples
     --------
     >>> from mlnlearn.logic.schema import Schema
@@ -48,6 +53,13 @@ def leave_one_out(databases: Sequence[Database]) -> list[Fold]:
 
 def leave_group_out(databases: Sequence[Database], groups: Sequence[object]) -> list[Fold]:
     """Return a fold for each group of databases, in order of first mention.
+
+    Parameters
+    ----------
+    databases
+        The databases.
+    groups
+        The group of each.
 
     Examples
     --------
@@ -138,6 +150,17 @@ def entity_folds(
     its entities are in the part. Training data are the database of all other entities. Types that
     are not named (values, such as ages or ranks) stay whole on both sides. This is how Khosravi et
     al. make five folds out of one database.
+
+    Parameters
+    ----------
+    databases
+        The databases to be split.
+    parts
+        How many folds.
+    types
+        The types whose constants are dealt out.
+    rng
+        Where randomness comes from.
 
     Examples
     --------

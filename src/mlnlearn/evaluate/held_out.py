@@ -211,6 +211,13 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
     """Score a model's answers for all rows whose label is known; None where none is.
 
     Beside them stand the scores of the rows' own shares of classes, or median.
+
+    Parameters
+    ----------
+    model
+        A model of rows.
+    data
+        The data, labels with them.
     """
     view = relational(data.databases, data.mapping)
     place = Place(model.row_set, model.column)

@@ -128,6 +128,17 @@ def predict_examples(
 ) -> Predictions:
     """Ask a model for the probabilities of examples.
 
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    databases
+        The data that examples are of.
+    examples
+        The atoms.
+    given
+        What is taken as known.
+
     Examples
     --------
     >>> from mlnlearn.data.examples import positives_and_negatives

@@ -131,6 +131,15 @@ def compare(
 ) -> LearnerComparison:
     """Compare two learners over the same folds (and predicates); seeds are averaged first.
 
+    Parameters
+    ----------
+    first, second
+        What `cross_validate` returned for each learner, over the same folds.
+    metric
+        The score to compare by, such as ``auc_pr``.
+    tolerance
+        Scores that differ by no more than this are a tie.
+
     Examples
     --------
     >>> from mlnlearn.evaluate.results import FoldResult

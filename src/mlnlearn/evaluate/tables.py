@@ -32,6 +32,13 @@ class LearnsFromTables(Protocol):
 class WithMapping:
     """A learner from tables together with the mapping of the tables: a learner like any other.
 
+    Parameters
+    ----------
+    learner
+        The learner.
+    mapping
+        How the tables became predicates.
+
     Examples
     --------
     >>> from mlnlearn.data.load.declared import declared_mapping

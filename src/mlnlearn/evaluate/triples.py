@@ -134,7 +134,17 @@ class TripleRanker:
 
 
 def learn_relations(learners: Mapping[str, Any], graph: Graph, run: Run) -> dict[str, Any]:
-    """Learn a model for each relation, by the learner that is given for it."""
+    """Learn a model for each relation, by the learner that is given for it.
+
+    Parameters
+    ----------
+    graph
+        The triples to learn from.
+    learners
+        A learner for each relation, by its name.
+    run
+        Limits of each run.
+    """
     database = database_of(graph)
     found = {}
     for relation, learner in learners.items():

@@ -33,6 +33,11 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
     network that they are. JSON that cannot be read is an error, since the rules alone may say less
     than the model.
 
+    Parameters
+    ----------
+    path
+        The file of rules, or the JSON beside it.
+
     Examples
     --------
     >>> import tempfile

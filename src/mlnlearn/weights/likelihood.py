@@ -206,6 +206,16 @@ def log_likelihood(mln: MLN, database: Database, *, max_axes: int | None = None)
     are summed out: the answer is the probability of what is known, log Z of the worlds that agree
     with it less log Z of all.
 
+    Parameters
+    ----------
+    mln
+        The network, with weights.
+    database
+        The database; its unknown atoms are summed out.
+    max_axes
+        How many counts a lifted plan may sum over at once; by default as many as are
+        needed.
+
     Raises
     ------
     NotLiftable

@@ -115,6 +115,17 @@ def parse_db(
     Constants get their codes in order of first occurrence, predicate by predicate; those of a
     closed type keep the order of its declaration.
 
+    Parameters
+    ----------
+    text
+        The text.
+    schema
+        The predicates, or the file that declares them.
+    file
+        What the text is called in errors.
+    name
+        What the database is called in messages and results.
+
     Examples
     --------
     >>> schema = Schema.of("smokes(person)", "friends(person,person)")

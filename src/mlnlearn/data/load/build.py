@@ -59,6 +59,17 @@ def build_database(
 
     With a `cut_off`, only rows up to then are used, of tables that have a time column.
 
+    Parameters
+    ----------
+    tables
+        The tables with their keys.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    name
+        What the database is called in messages and results.
+    cut_off
+        Up to when rows are used, of tables with a time column: see `CutOff`.
+
     Examples
     --------
     >>> from mlnlearn.data.load.columns import Column

@@ -36,6 +36,17 @@ def facts_from_csv(
     arguments in any words, and their order is that of the declaration. A predicate without a file
     has no facts. `domains` adds constants that may occur in no fact.
 
+    Parameters
+    ----------
+    folder
+        Where the files are.
+    schema
+        The predicates.
+    domains
+        Constants by type that may occur in no fact.
+    name
+        What the database is called in messages and results.
+
     Raises
     ------
     InputErrors
@@ -94,6 +105,19 @@ def triples_from_csv(
     unless `delimiter` says otherwise. With a `schema`, predicates must be declared with two
     arguments; without one, all constants are of type `kind`, and predicates get names that formulas
     can hold.
+
+    Parameters
+    ----------
+    path
+        The file.
+    schema
+        The predicates, where they are declared.
+    kind
+        The type of all constants, where there is no `schema`.
+    delimiter
+        What stands between the cells of a line.
+    name
+        What the database is called in messages and results.
 
     Examples
     --------

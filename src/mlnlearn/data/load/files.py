@@ -52,6 +52,10 @@ def from_csv(
         Up to when rows are used, of tables with a time column: see `CutOff`.
     missing
         Cells that stand for NULL.
+    delimiter
+        What stands between the cells of a line.
+    name
+        What the database is called in messages and results.
 
     Returns
     -------
@@ -98,6 +102,21 @@ def from_parquet(
     name: str = "",
 ) -> Loaded:
     """Load a database from Parquet files, one a table; everything else as for `from_csv`.
+
+    Parameters
+    ----------
+    source
+        A folder (every ``.parquet`` file is the table of that name), or files by table.
+    ddl
+        ``CREATE TABLE`` statements with keys: an SQL file, or the text.
+    keys
+        The keys by table, in place of `ddl`: see `Keys`.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    cut_off
+        Up to when rows are used, of tables with a time column: see `CutOff`.
+    name
+        What the database is called in messages and results.
 
     Examples
     --------

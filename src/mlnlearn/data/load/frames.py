@@ -28,6 +28,21 @@ def from_frames(
 ) -> Loaded:
     """Load a database from data frames by table; everything else as for `from_csv`.
 
+    Parameters
+    ----------
+    frames
+        Data frames (pandas, polars, Arrow and others) by table.
+    keys
+        The keys by table: see `Keys`.
+    ddl
+        ``CREATE TABLE`` statements in place of `keys`: an SQL file, or the text.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    cut_off
+        Up to when rows are used, of tables with a time column: see `CutOff`.
+    name
+        What the database is called in messages and results.
+
     Examples
     --------
     >>> import pandas as pd

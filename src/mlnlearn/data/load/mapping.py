@@ -187,6 +187,11 @@ class Mapping:
     ``str(mapping)`` is TOML text: print it, edit it, and pass it (or a file that holds it, or only
     the lines that differ) as `mapping` to any loader of tables.
 
+    Parameters
+    ----------
+    tables
+        How each table is read, by its name.
+
     Examples
     --------
     >>> key = ColumnMapping("id", "key")

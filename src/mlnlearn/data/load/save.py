@@ -30,6 +30,13 @@ def save_tables(tables: Sequence[Table], path: str | Path) -> None:
     a folder with a CSV file for each table and their definitions in ``schema.sql``. Both can be
     read again by `read_tables`. In CSV an empty cell is NULL.
 
+    Parameters
+    ----------
+    tables
+        The tables with their keys.
+    path
+        A folder, or a file that ends as an SQLite file does.
+
     Examples
     --------
     >>> import tempfile

@@ -50,6 +50,21 @@ def from_sql(
     a read-only transaction. A table's keys come from the catalog, unless `keys` gives them;
     `tables` restricts what is read. Otherwise as for `from_csv`.
 
+    Parameters
+    ----------
+    source
+        A file, an address or an open connection.
+    tables
+        The tables to read; all by default.
+    keys
+        The keys by table, in place of those of the catalog: see `Keys`.
+    mapping
+        Changes to the derived mapping: TOML text, a TOML file, or a `Mapping`.
+    cut_off
+        Up to when rows are used, of tables with a time column: see `CutOff`.
+    name
+        What the database is called in messages and results.
+
     Examples
     --------
     >>> connection = sqlite3.connect(":memory:")

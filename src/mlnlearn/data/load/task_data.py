@@ -19,7 +19,17 @@ from mlnlearn.data.load.within import task_within
 
 @dataclass(frozen=True)
 class Within:
-    """What is asked in words: a column, of an entity's rows, within a span of time."""
+    """What is asked in words: a column, of an entity's rows, within a span of time.
+
+    Parameters
+    ----------
+    column
+        What is asked for: ``TABLE.COLUMN``.
+    entity
+        The table of the entities that it is asked of.
+    span
+        How far ahead: ``30d``, ``8w``, ``6m``.
+    """
 
     column: str
     entity: str

@@ -167,6 +167,16 @@ def read_graph(
     `test` is left to `test`. Entities of `valid` and `test` that `train` lacks are kept.
 
     See `read_triples` for the files and the `order` of their cells.
+
+    Parameters
+    ----------
+    train
+        The file of triples to learn from.
+    valid, test
+        Files of triples to choose by, and to test on.
+    order
+        The order of the cells in words, such as ``"head tail relation"``: see
+        `read_triples`.
     """
     parts = [
         ([], [], []) if path is None else read_triples(path, order=order)
@@ -187,6 +197,8 @@ def from_triples(
     columns
         The names of the columns of frames that hold head, relation and tail; by default the first
         three.
+    name
+        What the graph is called in messages and results.
 
     Examples
     --------
