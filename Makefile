@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench deep torture studies clean
+.PHONY: demo test lint docs bench deep torture studies clean
 
 demo: $(READY)
 	$(BIN)/mlnlearn demo --report demo.html
@@ -15,6 +15,11 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) docs
+
+# The site, offline; a warning, such as a link that leads nowhere, is an error.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
 
 bench: $(READY)
 	$(BIN)/python -m bench
@@ -36,7 +41,7 @@ studies: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable ".[test,dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[test,dev,docs]"
 	touch $(READY)
 
 clean:

@@ -19,7 +19,8 @@ LEARNER = re.compile(r"--learner ([a-z-]+)")
 
 
 @pytest.mark.parametrize("page", [page.name for page in PAGES])
-def test_examples_run_and_print_what_is_shown(page):
+def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     cells = CELL.findall(TEXTS[page])
     assert len(cells) == TEXTS[page].count("```python") == 1
     names = {}
