@@ -53,8 +53,6 @@ class HGSM(BottomUpLearner):
     famous(x1) v !good(x2) v !wrote(x1,x2)
     """
 
-    one_a_template: ClassVar[bool] = True
-
     max_literals: Annotated[int, AtLeast(2)] = 5
     max_same: Annotated[int, AtLeast(1)] = 3
 
@@ -106,6 +104,8 @@ class DMSP(HGSM):
     >>> print(DMSP(target="cancer").fit(db).model.rules[-1].formula)
     !cancer(x1) v smokes(x1)
     """
+
+    one_a_template: ClassVar[bool] = True
 
     target: str
     recursive: bool = False
