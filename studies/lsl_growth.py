@@ -93,10 +93,10 @@ def pseudo_section(options: Options) -> Iterator[str]:
         f"M+PLL of the tables of LSL, first fold held out (published "
         f"{PUBLISHED[DATA][1][0]}): the same clauses of MSL, with weights by weighted (WPLL) or "
         "plain pseudo-likelihood (PLL) and priors of several widths. Were the weights too closely "
-        "fitted to the training folds, these would be likely; they are not. Clauses that hold a "
-        "predicate twice are weighed by what the other atoms are in the data, and worlds in which "
-        "all of them change together are far likelier; a narrow prior keeps them in bounds. The "
-        "paper does not say which prior its figures have."
+        "fitted to the training folds, these would be likely; they are not. So it is "
+        "pseudo-likelihood itself: weights that are best for each atom given all others make whole "
+        "databases unlikely, the less so the narrower the prior. The paper does not say which "
+        "prior its figures have, nor which clauses."
     )
     header = ["weights", "sigma", "test fold", "training folds, mean", "largest weight"]
     yield markdown_table(
