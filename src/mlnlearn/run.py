@@ -142,6 +142,25 @@ def check_time() -> None:
         course.check()
 
 
+def never() -> bool:
+    """Tell that a phase goes on, as all do where time has no limit."""
+    return False
+
+
+def phase(share: float) -> Callable[[], bool]:
+    """Return what tells whether a share is over of the time that the run under way has left now.
+
+    A search whose first phase took all of the time would have nothing to show; it is over sooner,
+    with what it found. Without a limit, or outside of runs, no phase is ever over.
+    """
+    course = _UNDER_WAY.get()
+    limit = None if course is None else course.run.max_seconds
+    if course is None or limit is None:
+        return never
+    end = course.seconds + share * (limit - course.seconds)
+    return lambda: course.seconds >= end
+
+
 @dataclass(frozen=True, kw_only=True)
 class Notes:
     """How a run went; learners add what is theirs.

@@ -117,6 +117,25 @@ def test_other_learners_learn_from_triples(folder):
     assert len(answers["answers"]) == 3
 
 
+def test_a_page_about_rules_and_how_they_rank(folder):
+    model, train, page = folder / "page.tsv", folder / "train.tsv", folder / "page.html"
+    call("learn", "--triples", train, "--set", "epochs=1", "--out", model)
+    words = ("report", "--model", model, "--out", page, "--force")
+    assert call(*words).exit_code == 0
+    text = page.read_text()
+    assert "grandparent of(X,Y) &lt;= parent of(X,A), parent of(A,Y)" in text
+    assert "No triples were ranked" in text
+    files = [
+        f"--{part}={folder / name}.tsv"
+        for part, name in (("triples", "train"), ("valid", "valid"), ("test", "test"))
+    ]
+    assert call(*words, *files).exit_code == 0
+    text = page.read_text()
+    assert "4 questions were asked" in text
+    assert "Right answers among the first k" in text
+    assert "--test: name the known triples" in str(call(*words, files[2]).exception)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -22,6 +22,7 @@ from mlnlearn.cli.outputs import ForceOption, check
 from mlnlearn.cli.rows import report_rows, rows_data
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, tables_for
+from mlnlearn.cli.triples import OrderOption, TestOption, TriplesOption, ValidOption, triples_page
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 
@@ -39,6 +40,10 @@ def report(
         typer.Option(help="Declarations of the databases; by default the model's."),
     ] = None,
     mapping: MappingOption = None,
+    triples: TriplesOption = None,
+    valid: ValidOption = None,
+    test: TestOption = None,
+    order: OrderOption = "",
     query: Annotated[
         str,
         typer.Option(
@@ -62,14 +67,17 @@ def report(
 ) -> None:
     """Write a page about a model: rules, drawings, plots, and atoms with explanations."""
     paths = (db or []) + (more or [])
-    others = [schema, mapping, task]
+    others = [schema, mapping, task, triples, valid, test]
     check([out], force=force, data=paths, tables=tables, model=model, others=others)
     found = ml.load_model(model)
     if isinstance(found, ml.PathModel):
-        raise InputError(
-            "there is no page about rules of a knowledge graph yet",
-            hint="evaluate --triples shows how they rank, explain --triples why",
-        )
+        if paths or tables:
+            raise InputError("of path rules, give the data with --triples")
+        write_files({out: triples_page(found, (triples, valid, test), order, title)})
+        console().print(f"written to {out}")
+        return
+    if any(file is not None for file in (triples, valid, test)):
+        raise InputError("--triples, --valid and --test go with a model of the learner paths")
     if (tables is None) == (not paths):
         raise InputError("give the data with --db or with --tables")
     if isinstance(found, ml.RelationalModel):

@@ -343,3 +343,21 @@ def explain_triple(
         for reason in explained.reasons
     ]
     print_table(screen, ("rule", "weight", "along"), rows, words=(0, 2))
+
+
+def triples_page(
+    model: PathModel, files: tuple[Path | None, Path | None, Path | None], order: str, title: str
+) -> str:
+    """Return a page about path rules; with files of test triples, on how these rank, too."""
+    from mlnlearn.report.graphs import graph_report  # noqa: PLC0415 - loads the evaluation
+
+    triples, valid, test = files
+    if test is None:
+        return graph_report(model, title=title)
+    if triples is None:
+        raise InputError("--test: name the known triples with --triples, too")
+    split = read_split(triples, valid, test, order)
+    if not split.test.shape[1]:
+        raise InputError("--test: there are no triples to rank")
+    ranking = model.with_graph(split.train).rank(split.test, filtered=split.all)
+    return graph_report(model, ranking, title=title)

@@ -22,8 +22,9 @@ from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.canonical import ClauseKey
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.model.mln import MLN
-from mlnlearn.run import Course, Fitted, check_time
+from mlnlearn.run import Course, Fitted, check_time, never, phase
 from mlnlearn.settings import AtLeast
+from mlnlearn.structure.search.crowded import until, warn_where_crowded
 from mlnlearn.structure.search.growth import prune_each
 from mlnlearn.structure.search.moves import ClauseFile, Language
 from mlnlearn.structure.search.network import Model
@@ -34,6 +35,8 @@ from mlnlearn.structure.search.ties import exceeds, ranked
 _TRIED = 5
 # most steps of a beam search, in which changes that undo each other could go on for long
 _STEPS = 20
+# of the time that is left when a round begins, the share for screening clauses
+_SCREENING = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,14 +151,17 @@ class _BeamRun:
         )
         self.model = search.workers.scorer.start()
         self.rounds = 0
+        self.is_over = never  # of the screening in a round
 
     def steps(self) -> Iterator[Fitted[MLN, MSLNotes]]:
         """Add clauses until no round finds any, then prune."""
         length = 2
         journal, background = self.search.journal, self.search.background
         yield self.network(self.model)
+        warn_where_crowded(background.schema.predicates, "msl")
         while not self.over(length):
             self.search.course.check()
+            self.is_over = phase(_SCREENING)
             self.rounds += 1
             key = f"round {self.rounds}"
             if key not in journal:
@@ -168,7 +174,7 @@ class _BeamRun:
                 for step in kept.added:
                     clause = self.language.read_clause(step.literals)
                     self.model = self.model.extended(clause, np.array(step.weights))
-            if not kept.added:
+            if not kept.added and not self.is_over():  # else the next round may find others
                 length += 1
             yield self.network(self.model)
         accept, first = self.search.accept, len(background.soft)
@@ -232,7 +238,7 @@ class _BeamRun:
             if literals == length:
                 return self.best(fresh)[0]
             promises = self.promises(list(grown))
-            order = ranked(grown, promises.__getitem__, lambda key: key)
+            order = ranked(promises, promises.__getitem__, lambda key: key)
             pool = order[: self.settings.beam * self.settings.refitted]
         return []
 
@@ -244,11 +250,10 @@ class _BeamRun:
 
     def promises(self, keys: Sequence[ClauseKey]) -> dict[ClauseKey, float]:
         """Estimate what each clause would gain."""
-        self.search.scored += len(keys)
         promises = {}
-        for key in keys:
-            check_time()
+        for key in until(self.is_over, keys, self.rounds):
             promises[key] = self.model.promise(self.language.clause(key))
+        self.search.scored += len(promises)
         return promises
 
     def best(self, distances: dict[ClauseKey, int]) -> tuple[list[_Scored], list[_Scored]]:
@@ -262,7 +267,7 @@ class _BeamRun:
         """
         penalty, most, wanted = self.settings.min_gain, self.settings.refitted, self.settings.beam
         promises = self.promises(list(distances))
-        order = ranked(distances, lambda k: promises[k] - penalty * distances[k], lambda k: k)
+        order = ranked(promises, lambda k: promises[k] - penalty * distances[k], lambda k: k)
         useful: list[_Scored] = []
         others: list[_Scored] = []
         for start in range(0, min(_TRIED * most, len(order)), most):
@@ -272,7 +277,7 @@ class _BeamRun:
                     useful.append(scored)
                 else:
                     others.append(scored)
-            if len(useful) >= wanted:
+            if len(useful) >= wanted or self.is_over():
                 break
         size = len(distances)
         self.search.course.tell(f"round {self.rounds}", size, size)

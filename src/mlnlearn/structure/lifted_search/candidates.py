@@ -13,6 +13,9 @@ from mlnlearn.logic.atoms import Atom, Literal, Predicate, Variable
 from mlnlearn.logic.canonical import canonical, canonical_order, item_of
 from mlnlearn.logic.clauses import Clause, clause
 from mlnlearn.logic.substitute import substitute
+from mlnlearn.run import check_time
+
+_MOST = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ def enumerate_clauses(
 
     A clause is connected where a path of shared variables leads from any literal to any other. The
     clauses of one literal with distinct variables belong to every network and are no candidates.
+    Where those of so many literals would be millions, clauses have fewer.
 
     Examples
     --------
@@ -102,6 +106,7 @@ def shapes_of(clauses: Iterable[Clause]) -> list[Shape]:
     """
     groups: dict[tuple[Atom, ...], dict[Clause, None]] = {}
     for given in clauses:
+        check_time()
         items = [item_of(literal.atom) for literal in given]
         order, _ = canonical_order(items, {})
         names = {variable: Variable(f"x{i}") for i, variable in enumerate(order, start=1)}
@@ -117,13 +122,18 @@ def _atom_sets(
     """Yield connected sets of atoms, smaller first, each once up to the names of variables."""
     level: list[tuple[Atom, ...]] = [()]
     for _ in range(most):
+        if level and len(level) * len(list(_extensions(level[-1], predicates, variables))) > _MOST:
+            return
         found: dict[tuple[Atom, ...], None] = {}
         for atoms in level:
+            check_time()
             for atom in _extensions(atoms, predicates, variables):
                 grown = canonical(clause(*atoms, atom))
                 found[tuple(lit.atom for lit in grown if isinstance(lit.atom, Atom))] = None
         level = list(found)
-        yield from level
+        for atoms in level:
+            check_time()
+            yield atoms
 
 
 def _extensions(

@@ -33,6 +33,7 @@ from mlnlearn.structure.lifted_search.parts import Parts
 from mlnlearn.structure.lifted_search.problem import CandidateLimits
 from mlnlearn.structure.lifted_search.search import Choice, ClauseSearch
 from mlnlearn.structure.lifted_search.steps import AddedClause, next_step
+from mlnlearn.structure.search.crowded import warn_where_crowded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +172,9 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         limits = CandidateLimits(self.max_axes, self.max_terms)
         validates = self.held_out and len(databases) > 1
         parts = Parts(databases, self.sigma, limits, held_out=validates, growth=self.tested_growth)
+        steps: list[AddedClause] = []
+        yield _fitted(parts, steps, validates)
+        warn_where_crowded(parts.schema.predicates, "lsl")
         chosen = candidates
         if chosen is None:
             chosen = enumerate_clauses(
@@ -182,8 +186,6 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
                 chosen = [c for c in chosen if growing_types(c) <= set(parts.splits.kinds)]
         choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
         search = ClauseSearch(parts, shapes_of(chosen), choice)
-        steps: list[AddedClause] = []
-        yield _fitted(parts, steps, validates)
         while self.max_clauses is None or len(steps) < self.max_clauses:
             course.check()
             step = next_step(search, journal, len(steps) + 1)

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.logic.clauses import Clause
-from mlnlearn.run import check_time
+from mlnlearn.run import check_time, phase
 from mlnlearn.structure.lifted_search.candidates import Shape
 from mlnlearn.structure.lifted_search.parts import Candidate, Part, Parts, Trial
 from mlnlearn.structure.lifted_search.problem import Problem, score_tests
+from mlnlearn.structure.search.crowded import until
 
 # So many lists of refitted candidates without an acceptable one end the search.
 _PATIENCE = 3
+# Of the time that is left, the shares for screening candidates, and for refitting the best.
+_SCREENING, _REFITTING = 0.5, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,13 @@ class ClauseSearch:
             candidates = self._screened()
             if not candidates:
                 return None
-            trials = [t for t in map(self._trial, candidates) if t is not None]
+            is_over = phase(_REFITTING)
+            trials: list[Trial] = []
+            for candidate in candidates:
+                if trials and is_over():
+                    break
+                trial = self._trial(candidate)
+                trials += [] if trial is None else [trial]
             best = self._best_of(trials)
             if best is not None:
                 self.added.add(best.candidate.clause)
@@ -124,8 +133,12 @@ class ClauseSearch:
         """Return the candidates of largest estimated gain.
 
         Gains change only where a component did. Those shapes are scored again in the order of the
-        gains they had, until enough candidates beat what any other had before.
+        gains they had, until enough candidates beat what any other had before. Shapes never scored
+        come first.
         """
+        is_over = phase(_SCREENING)
+        for shape in until(is_over, [s for s in self.stale if s not in self.scored]):
+            self._score(shape)
         while True:
             fresh = sorted(
                 (
@@ -138,15 +151,14 @@ class ClauseSearch:
                 key=lambda candidate: -candidate.gain,
             )[: self.choice.refitted]
             bar = fresh[-1].gain if len(fresh) == self.choice.refitted else 0.0
-            waiting = max(self.stale, key=self._last_gain, default=None)
-            if waiting is None or (bar > 0.0 and self._last_gain(waiting) < bar):
+            known = (shape for shape in self.stale if shape in self.scored)
+            waiting = max(known, key=self._last_gain, default=None)
+            if waiting is None or is_over() or (bar > 0.0 and self._last_gain(waiting) < bar):
                 return fresh
             self._score(waiting)
 
     def _last_gain(self, shape: Shape) -> float:
-        """Return the best gain a shape's clauses last had; shapes never scored come first."""
-        if shape not in self.scored:
-            return float("inf")
+        """Return the best gain a shape's clauses last had."""
         return max((c.gain for c in self.scored[shape] if c.clause not in self.tried), default=0.0)
 
     def _score(self, shape: Shape) -> None:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from mlnlearn.data.load.data import Data
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
-from mlnlearn.run import Course, Fitted
+from mlnlearn.run import Course, Fitted, never, phase
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.predicate_graph.candidates import (
     ClauseLimits,
@@ -35,6 +35,7 @@ from mlnlearn.structure.predicate_graph.candidates import (
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import identities, loops
 from mlnlearn.structure.search.clauses import are_related, most_alike, predicates_in
+from mlnlearn.structure.search.crowded import fair_order, until, warn_where_crowded
 from mlnlearn.structure.search.growth import add_in_turn, prune
 from mlnlearn.structure.search.network import Alone, Model
 from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
@@ -42,6 +43,10 @@ from mlnlearn.structure.search.ties import exceeds, ranked
 from mlnlearn.weights.generative import learn_pseudolikelihood
 
 _BATCH = 1024
+_TIMED_BATCH = 64  # where time has a limit
+# Of the time that is left, the shares for the instances of edges, then their measures, then longer
+# clauses; what remains is for adding clauses to the network.
+_COUNTING, _MEASURING, _GROWING = 0.2, 0.4, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,11 +197,13 @@ class _GraphRun:
         self.model = search.workers.scorer.start()
         self.graph: PredicateGraph | None = None
         self.candidates: list[Measured] = []
+        self.is_over = never  # of the phase under way
 
     def steps(self) -> Iterator[Fitted[MLN, GSLPNotes]]:
         """Run algorithm 1."""
         settings, search = self.settings, self.search
         yield self.fitted(self.model)
+        warn_where_crowded(search.background.schema.predicates, "gslp")
         whole = self.whole_graph()
         self.graph = self.reduced_graph(whole)
         limits = ClauseLimits(
@@ -206,6 +213,7 @@ class _GraphRun:
             settings.beam,
             settings.drop_improved,
         )
+        self.is_over = phase(_GROWING)
         longest = min(settings.max_loop, settings.max_literals)
         listed = loops(whole.without(self.identities), longest, settings.max_same)
         self.candidates = self.eliminated(grow(self.graph, listed, self.measure, limits))
@@ -230,11 +238,16 @@ class _GraphRun:
         """Build the graph, without the edges that have few true instances (lines 3 and 4)."""
         graph = PredicateGraph.of(self.search.background.schema.predicates)
         scorer, fewest = self.search.workers.scorer, self.settings.min_instances
-        kept = {e: c for e, c in graph.edges.items() if scorer.true_instances(c) >= fewest}
-        return PredicateGraph(graph.nodes, kept)
+        kept = {
+            edge
+            for edge in until(phase(_COUNTING), graph.edges)
+            if scorer.true_instances(graph.edges[edge]) >= fewest
+        }
+        return PredicateGraph(graph.nodes, {e: c for e, c in graph.edges.items() if e in kept})
 
     def reduced_graph(self, graph: PredicateGraph) -> PredicateGraph:
         """Drop the edges with a small measure (line 4)."""
+        self.is_over = phase(_MEASURING)
         known = self.measure(list(graph.edges.values()), "measuring the edges of the graph")
         least = self.settings.min_measure
         good = {c: found for c, found in known.items() if exceeds(found.measure, least)}
@@ -243,12 +256,13 @@ class _GraphRun:
     def measure(self, clauses: Sequence[Clause], stage: str) -> Mapping[Clause, Measured]:
         """Score clauses beside the unit clauses, within the limits of the search."""
         found: dict[Clause, Measured] = {}
-        for start in range(0, len(clauses), _BATCH):
-            batch = clauses[start : start + _BATCH]
+        size = _BATCH if self.is_over is never else _TIMED_BATCH
+        clauses = fair_order(clauses, self.is_over)
+        for start in range(0, len(clauses), size):
+            batch = clauses[start : start + size]
             if self.settings.max_clauses is not None:
                 batch = batch[: max(self.settings.max_clauses - self.search.scored, 0)]
-            self.search.course.check()
-            if not batch:
+            if not batch or self.is_over():
                 break
             for clause, alone in zip(batch, self.search.alone(batch), strict=True):
                 if alone is not None and self.accepted(clause, alone):

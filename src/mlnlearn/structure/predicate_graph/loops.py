@@ -20,6 +20,8 @@ from mlnlearn.run import check_time
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.paths import Pairs
 
+_MOST_WALKS = 1_000_000
+
 Places = frozenset[int]
 # the links from a predicate: the other predicate, its arity, and which places share a variable
 Links = Mapping[int, Sequence[tuple[int, int, Pairs]]]
@@ -37,7 +39,7 @@ def loops(graph: PredicateGraph, longest: int, max_same: int) -> list[ClauseKey]
     graph
         The graph; an edge counts whatever the signs of its nodes.
     longest
-        Most literals.
+        Most literals; fewer where the graph has too many walks to look at.
     max_same
         Most literals of one predicate.
 
@@ -54,6 +56,7 @@ def loops(graph: PredicateGraph, longest: int, max_same: int) -> list[ClauseKey]
     """
     predicates = [node.predicate for node in graph.nodes[::2]]
     links = _links(graph, predicates)
+    longest = _affordable(links, longest)
     found: dict[ClauseKey, None] = {}
     for number, predicate in enumerate(predicates):
         if number not in links:
@@ -64,6 +67,16 @@ def loops(graph: PredicateGraph, longest: int, max_same: int) -> list[ClauseKey]
             found.setdefault(key)
     signed = [*_double(graph, longest, max_same), *(key for loop in found for key in _signed(loop))]
     return list(dict.fromkeys(signed))
+
+
+def _affordable(links: Links, longest: int) -> int:
+    """Return how many literals loops may have, for all walks to be looked at."""
+    ways = dict.fromkeys(links, 1)
+    for literals in range(2, longest + 1):
+        ways = {own: sum(ways[other] for other, _, _ in near) for own, near in links.items()}
+        if sum(ways.values()) > _MOST_WALKS:
+            return literals - 1
+    return longest
 
 
 def _double(graph: PredicateGraph, longest: int, max_same: int) -> Iterator[ClauseKey]:
