@@ -95,6 +95,7 @@ from mlnlearn.registry import ENGINES as ENGINES
 from mlnlearn.registry import LEARNERS as LEARNERS
 from mlnlearn.registry import METHODS as METHODS
 from mlnlearn.registry import READERS as READERS
+from mlnlearn.report.graphs import graph_report as graph_report
 from mlnlearn.report.markdown import markdown_report as markdown_report
 from mlnlearn.report.page import report_page as report_page
 from mlnlearn.report.rows import rows_report as rows_report

@@ -103,7 +103,7 @@ def test_what_is_strange_is_said_and_mended():
         "test has 1 triple of train: left out of test",
         "valid has 1 triple of train: left out of valid",
         "valid has 1 triple of test: left out of valid",
-        "1 triple of test have entities that train lacks: these rank last",
+        "1 triple of test has entities that train lacks: these rank last",
         "test has relations that train lacks, and nothing is known of: s",
     )
     assert (split.train.size, split.valid.shape[1], split.test.shape[1]) == (2, 1, 3)

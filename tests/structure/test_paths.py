@@ -239,6 +239,22 @@ def test_rules_that_cannot_be_read(line, message):
         parse_rule(line.split("\t"))
 
 
+def test_rules_of_other_forms_are_left_out_and_said(tmp_path):
+    lines = (
+        "40\t30\t0.75\tr(X,Y) <= s(X,A), t(A,Y)",
+        "40\t30\t0.75\tr(X,c) <= s(X,A), t(A,B)",
+        "40\t30\t0.75\tr(X,c) <= ",
+        "40\t30\t0.75\tr(c,Y) <= s(A,Y)",
+    )
+    (tmp_path / "rules.txt").write_text("\n".join(lines) + "\n")
+    with pytest.warns(ml.DataWarning, match="2 rules are of no form that is used"):
+        rules = read_rules(tmp_path / "rules.txt")
+    assert list(map(str, rules)) == ["r(X,Y) <= s(X,A), t(A,Y)", "r(c,X) <= s(A,X)"]
+    (tmp_path / "rules.txt").write_text(lines[0] + "\n40\t30\t0.75\tr(X,Y)\n")
+    with pytest.raises(ml.InputError, match=r"rules.txt:2: expected head <= body"):
+        read_rules(tmp_path / "rules.txt")
+
+
 def test_a_path_read_backwards_twice_is_itself():
     for path in product(range(4), repeat=3):
         assert reversed_path(reversed_path(path, 2), 2) == path

@@ -160,7 +160,9 @@ def show_rules(model: ml.PathModel) -> None:
     for rule, _ in zip(model.rules(), range(_SHOWN), strict=False):
         rows.append((str(rule), f"{rule.support:,}", f"{rule.body:,}", f"{rule.confidence:.3f}"))
     print_table(screen, ("rule", "support", "body", "confidence"), rows)
-    screen.print("the file of the model has more")
+    more = len(model.closed) + len(model.constants) - len(rows)
+    if more:
+        screen.print(f"the file of the model has {more:,} more")
 
 
 def evaluate_triples(
@@ -346,18 +348,16 @@ def explain_triple(
 
 
 def triples_page(
-    model: PathModel, files: tuple[Path | None, Path | None, Path | None], order: str, title: str
+    model: ml.PathModel, files: tuple[Path | None, Path | None, Path | None], order: str, title: str
 ) -> str:
     """Return a page about path rules; with files of test triples, on how these rank, too."""
-    from mlnlearn.report.graphs import graph_report  # noqa: PLC0415 - loads the evaluation
-
     triples, valid, test = files
     if test is None:
-        return graph_report(model, title=title)
+        return ml.graph_report(model, title=title)
     if triples is None:
         raise InputError("--test: name the known triples with --triples, too")
     split = read_split(triples, valid, test, order)
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
     ranking = model.with_graph(split.train).rank(split.test, filtered=split.all)
-    return graph_report(model, ranking, title=title)
+    return ml.graph_report(model, ranking, title=title)

@@ -281,7 +281,8 @@ def _unseen(
     for title, part in (("valid", valid), ("test", test)):
         new = int((~(seen[part[0]] & seen[part[2]])).sum())
         if new:
-            yield f"{_triples(new)} of {title} have entities that train lacks: these rank last"
+            has = "has" if new == 1 else "have"
+            yield f"{_triples(new)} of {title} {has} entities that train lacks: these rank last"
         if not kinds[part[1]].all():
             missing = sorted({relations[code] for code in part[1][~kinds[part[1]]]})
             shown = ", ".join(_shown(missing))

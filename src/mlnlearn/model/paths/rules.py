@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.graph import BACK
-from mlnlearn.errors import InputError, Location, raise_all
+from mlnlearn.errors import DataWarning, InputError, Location, raise_all
 from mlnlearn.files import AnyPath, read_text
 
 COLUMNS = (
@@ -125,19 +126,34 @@ def read_rules(path: AnyPath) -> list[PathRule]:
 
     A line of AnyBURL holds the size of the body, the support, the confidence and the rule, between
     tabs. Rules that are neither closed paths nor have the form ``r(X,c) <= s(X,e)`` or
-    ``r(X,c) <= s(X,A)`` are an error.
+    ``r(X,c) <= s(X,A)`` are left out, with a warning; what is no rule is an error.
     """
-    rules, problems = [], []
+    rules: list[PathRule] = []
+    problems: list[InputError] = []
+    left_out: list[str] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         cells = line.rstrip("\r").split("\t")
         if not line.strip() or cells[0] == COLUMNS[0]:
             continue
         try:
             rules.append(parse_rule(cells))
+        except OtherRuleError as error:
+            left_out.append(f"line {number}, {cells[-1]}: {error}")
         except ValueError as error:
             problems.append(InputError(str(error), Location(str(path), number)))
     raise_all(problems)
+    if left_out:
+        warnings.warn(
+            f"{path}: {len(left_out):,} rules are of no form that is used, and left out, such as "
+            f"{left_out[0]}",
+            DataWarning,
+            stacklevel=2,
+        )
     return rules
+
+
+class OtherRuleError(ValueError):
+    """A rule that is well written, but of a form that is not used."""
 
 
 def parse_rule(cells: Sequence[str]) -> PathRule:
@@ -162,10 +178,12 @@ def parse_rule(cells: Sequence[str]) -> PathRule:
     support, body = (first, second) if mine else (second, first)
     if not 0 <= support <= body:
         raise ValueError(f"the support {support} is not between 0 and the body size {body}")
-    head_text, arrow, body_text = cells[-1].partition(" <= ")
-    head, atoms = _atoms(head_text), _atoms(body_text)
-    if not arrow or len(head) != 1 or not atoms:
+    head_text, arrow, body_text = cells[-1].partition(" <=")
+    head, atoms = _atoms(head_text), _atoms(body_text.strip())
+    if not arrow or len(head) != 1:
         raise ValueError(f"expected head <= body, found {cells[-1]!r}")
+    if not atoms:
+        raise OtherRuleError("it has no body")
     relation, one, other = head[0]
     if _VARIABLE.match(one) and _VARIABLE.match(other):
         path = _path(atoms, one, other)
@@ -190,12 +208,12 @@ def _path(atoms: list[tuple[str, str, str]], start: str, end: str) -> tuple[str,
     while left:
         step = next((atom for atom in left if here in atom[1:]), None)
         if step is None or not all(_VARIABLE.match(name) for name in step[1:]):
-            raise ValueError("the body is no path between the variables of the head")
+            raise OtherRuleError("the body is no path between the variables of the head")
         left.remove(step)
         links.append(step[0] if step[1] == here else f"{step[0]}{BACK}")
         here = step[2] if step[1] == here else step[1]
     if here != end:
-        raise ValueError("the body is no path between the variables of the head")
+        raise OtherRuleError("the body is no path between the variables of the head")
     return tuple(links)
 
 
@@ -206,12 +224,12 @@ def _constant_rule(
     if not _VARIABLE.match(one):
         relation, one, other = f"{relation}{BACK}", other, one
     if len(atoms) != 1 or not _VARIABLE.match(one):
-        raise ValueError("rules with constants have one atom in their body")
+        raise OtherRuleError("rules with constants have one atom in their body")
     link, first, second = atoms[0]
     if first != one:
         link, first, second = f"{link}{BACK}", second, first
     if first != one:
-        raise ValueError(f"the body does not speak of {one}")
+        raise OtherRuleError(f"the body does not speak of {one}")
     end = "" if _VARIABLE.match(second) else second
     return PathRule(relation, (link,), support, body, 0, constants=(other, end))
 
