@@ -193,7 +193,8 @@ def _read(source: str | Path, schema: str | Path | None, mapping: MappingLike | 
     path, address = Path(source), is_url(str(source))
     if not address and is_boostsrl(path):
         return Data((read_boostsrl(path).database,))
-    if address or not path.is_file() or not _is_text(path):
+    # what is there and no folder is opened, which refuses pipes and devices
+    if address or path.is_dir() or not path.exists() or not _is_text(path):
         tables = read_tables(source, ddl=schema)
         return as_data(build_database(tables, mapping, shown_source(source)))
     if schema is not None:
