@@ -228,7 +228,7 @@ JOINING = {"sparse", "dense", "duck", "kernels", "evidence_kernels", "lookups", 
 WHOLE = {
     "SparseTable", "Room", "sum_out", "join_all",  # tables, and a join of any number of them
     "Floats", "DuckEngine", "SCALE", "refuse_arity",
-    "PROGRAM", "count_candidates",  # all candidates of a tree's node, counted in one call
+    "joined_programs", "count_candidates",  # all candidates of a tree's node, counted in one call
     "Path", "MOST_WALKS", "walk_counts", "walks_of",
 }  # fmt: skip
 

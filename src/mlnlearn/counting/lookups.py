@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -61,6 +62,22 @@ class Lookup:
 
 
 Found: TypeAlias = tuple[Lookup, Programs]
+
+
+def joined_programs(programs: Sequence[Programs]) -> Programs:
+    """Return programs one after the other, in an array of their own.
+
+    They are copied as the whole numbers that they are made of: to concatenate records, NumPy would
+    compare the fields of each with those of the next, which takes longer than counting.
+
+    Examples
+    --------
+    >>> first, second = np.zeros(1, PROGRAM), np.ones(1, PROGRAM)
+    >>> joined_programs([first, second])["offset"].tolist(), len(joined_programs([]))
+    ([0, 1], 0)
+    """
+    numbers = [np.empty(0, np.int64), *(program.view(np.int64) for program in programs)]
+    return np.concatenate(numbers).view(PROGRAM)
 
 
 class Arena:

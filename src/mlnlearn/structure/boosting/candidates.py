@@ -10,7 +10,8 @@ import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Bindings
-from mlnlearn.counting.kernels import PROGRAM, count_candidates
+from mlnlearn.counting.kernels import count_candidates
+from mlnlearn.counting.lookups import joined_programs
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body
 from mlnlearn.errors import CountOverflowError
@@ -155,22 +156,22 @@ class CandidateCounter:
         return FeatureBlock(*layout, entries[0], entries[1], entries[2])
 
     def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
-        programs, used, first, names = [], [], [], []
+        listed, used, first, names = [], [], [], []
         size = 0
         for template in templates:
             found = self.world.lookups.find(template.pattern, table.variables, template.slot)
             if found is None or not len(found[0].lengths):
                 continue
-            program = found[1].copy()
-            program["candidate"] = size
-            programs.append(program)
+            listed.append(found[1])
             used.append(template)
             first.append(size)
             names.append(self._constants(template))
-            size += max(int(program["constants"][0]), 1)
+            size += max(int(found[1]["constants"][0]), 1)
+        programs = joined_programs(listed)
+        programs["candidate"] = first
         arena = self.world.lookups.arena
         candidate, example, count, too_large = count_candidates(
-            np.concatenate([np.empty(0, PROGRAM), *programs]),
+            programs,
             table.columns,
             table.example,
             arena.groups,
