@@ -217,6 +217,9 @@ def test_what_follows_without_exception_is_said_with_certainty():
     assert chance[label == 1].min() > 0.97
     assert chance[label == 0].mean() < 0.003
     assert fitted.notes.by_trees > 1.0 or fitted.notes.by_tests > 0.0
+    short = fitted.model.distilled().probabilities(view, base)[:, 1]
+    assert short[label == 1].min() > 0.95
+    assert fitted.model.listed.kept > 0.95
 
 
 def test_many_weak_features_are_weighed_together():

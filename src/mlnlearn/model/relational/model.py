@@ -304,14 +304,15 @@ class RelationalModel(Shown, Plots):
         """Explain the probability of a target atom by what each feature adds to its log-odds.
 
         As for `query`: of an atom that the database marks as unknown, labels of other rows are
-        read; of others, no label is.
+        read; of others, no label is. Rows of tables are asked about one by one: labels of other
+        rows are read.
         """
         known = self._with_classes(database)
         found = ground_atom(known, atom)
         if found.predicate.name != self.predicate:
             raise InputError(f"no rules for {found.predicate.name}")
         codes = codes_of(known, found)
-        if not self._is_unknown(known, codes):
+        if self.mapping is None and not self._is_unknown(known, codes):
             known = known.without_facts([self.predicate])
         view = relational([known], self.mapping)
         home = Place(self.row_set, self.column)

@@ -166,7 +166,7 @@ class _ListFit:
         self.taught = _means(run.loss, run.scores[rows])
         truth = settings.trust * _truth(run.loss, self.label)
         self.goal = truth + (1.0 - settings.trust) * self.taught
-        self.weights = np.array([run.start])
+        self.weights = run.loss.start(self.label, self.weight)[None]
         self.scores = np.repeat(self.weights, len(rows), axis=0)
 
     def gains(self, covers: NDArray[np.bool_]) -> Floats:

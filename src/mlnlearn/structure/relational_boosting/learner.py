@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -42,6 +42,7 @@ from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
 from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
+_LESS_RIDGE = 0.05  # the other amount that weights of short lists may be shrunk by
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
@@ -203,7 +204,8 @@ class _Learning:
         label = examples.label
         self.scale = 1.0
         self.kept: float | None = None
-        self.trust = 1.0
+        classes = tuple(examples.classes)
+        self.distilling = DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
         self.design: TestDesign | None = None
         self.held_out_deviance = np.inf
         if self.loss.kind == "squares":
@@ -299,6 +301,11 @@ class _Learning:
     def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> BoostingRun:
         """Find how much trees and tests of single features count; return the first run of both."""
         best = [run.truncated(self.notes.steps) for run in runs]
+        times = self.examples.base.times
+        late = times is not None and len(np.unique(times[self.rows])) > 1
+        if late and self.loss.kind != "squares":
+            # one span of time is too little to tell how sure to be of those that come after it
+            return best[0]
         design = design_of(self._boosting(runs[0].table, self.rows))
         found = [fit_linear(run, design, PENALTIES) for run in best]
         scores = [
@@ -341,30 +348,32 @@ class _Learning:
         with threadpool_limits(limits=1):
             run = self._blended(run)
         yield self.fitted(tuple(run.trees), run.start)
-        listed = replace(distil(run, self._distil_settings(self.trust)), kept=self.kept)
+        listed = replace(distil(run, self.distilling), kept=self.kept)
         self.last = self.fitted(tuple(run.trees), run.start, listed)
         yield self.last
 
     def _kept(self, run: BoostingRun, fold: Ints) -> float | None:
         """Return how much of its gain on held-out examples a run keeps when it is distilled."""
         whole = run.deviance(fold)
-        start = np.repeat(run.start[None], len(fold), axis=0)
         label, weight = self.label[fold], self.examples.weight[fold]
+        rate = self.loss.start(self.label[run.rows], self.examples.weight[run.rows])
+        start = np.repeat(rate[None], len(fold), axis=0)
         gain = self.loss.deviance(start, label, weight) - whole
         if gain <= 0:
             return None
-        kept = {}
-        for trust in (1.0, 0.5, 0.0):
-            rules = distil(run, self._distil_settings(trust))
-            lost = self.loss.deviance(list_scores(run, rules, fold), label, weight) - whole
-            kept[trust] = 1.0 - lost / gain
-        self.trust = max(kept, key=lambda trust: kept[trust])
-        return kept[self.trust]
+        kept: dict[DistilSettings, float] = {}
 
-    def _distil_settings(self, trust: float) -> DistilSettings:
-        learner = self.learner
-        classes = tuple(self.examples.classes)
-        return DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes, trust)
+        def best(tried: Iterable[DistilSettings]) -> DistilSettings:
+            for settings in tried:
+                rules = distil(run, settings)
+                lost = self.loss.deviance(list_scores(run, rules, fold), label, weight) - whole
+                kept[settings] = 1.0 - lost / gain
+            return max(kept, key=lambda settings: kept[settings])
+
+        by_trust = best(replace(self.distilling, trust=trust) for trust in (1.0, 0.5, 0.0))
+        # where labels follow without exception, weights must not be shrunk as much
+        self.distilling = best([replace(by_trust, ridge=_LESS_RIDGE * by_trust.ridge)])
+        return kept[self.distilling]
 
     def _boosting(self, table: FeatureTable, rows: Ints) -> BoostingRun:
         return BoostingRun(table, self.loss, self.label, self.examples.weight, rows, self.settings)

@@ -34,7 +34,7 @@ from mlnlearn.structure.relational_boosting.closing import closing_features
 from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import Binned, has_column
 
-_SAMPLE = 5_000
+_SAMPLE, _SMALL_SAMPLE, _OF_RARER = 20_000, 5_000, 30  # the least where one label is rare
 _SCREEN_BINS = 16
 _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
@@ -233,8 +233,12 @@ class FeatureSearch:
         rows = np.flatnonzero(self.curvatures.sum(axis=1) > 0)
         single = self.gradients.shape[1] == 1
         true = self.gradients[rows, 0] > 0 if single else None
+        most = _SAMPLE
+        if true is not None:
+            rarer = int(min(true.sum(), (~true).sum()))
+            most = min(most, max(_SMALL_SAMPLE, _OF_RARER * rarer))
         rng = np.random.default_rng(self.settings.seed)
-        drawn, factor = stratified(rows, true, _SAMPLE, rng)
+        drawn, factor = stratified(rows, true, most, rng)
         by = factor[:, None]
         return _Sample(drawn, by * self.gradients[drawn], by * self.curvatures[drawn])
 
