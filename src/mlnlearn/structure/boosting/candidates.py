@@ -19,6 +19,9 @@ from mlnlearn.logic.atoms import Predicate
 from mlnlearn.run import check_time
 from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
 
+COUNT_BYTES = 12
+"""What a count takes, with its candidate and its example."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBlock:
@@ -55,7 +58,7 @@ class FeatureBlock:
     @property
     def nbytes(self) -> int:
         """Memory that the counts take."""
-        return 12 * len(self.candidate)
+        return COUNT_BYTES * len(self.candidate)
 
     def without_counts(self) -> FeatureBlock:
         """Return the candidates alone."""

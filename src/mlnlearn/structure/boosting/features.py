@@ -25,7 +25,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
-from mlnlearn.structure.boosting.candidates import CandidateCounter, FeatureBlock
+from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
 
 _WORK = 1 << 27  # rows times templates in one block
@@ -197,7 +197,7 @@ class Features:
             return
         table = self.table(body)
         if not pairs:
-            yield from self.counter.single(body, table, _templates(table))
+            yield from self.counter.single(body, table, self._templates(table))
             return
         for prefix, second in self._links(body):
             rows = self._number_of_rows((*body, *prefix))
@@ -205,7 +205,12 @@ class Features:
                 yield None
             elif rows:
                 deeper = table.join(prefix[0])
-                yield from self.counter.count(deeper, prefix, second, _templates(deeper))
+                yield from self.counter.count(deeper, prefix, second, self._templates(deeper))
+
+    def _templates(self, table: Bindings) -> int:
+        """Return how many templates go in a block: even if all hold, it is no more than is kept."""
+        most = min(_WORK, self._most_kept // COUNT_BYTES)
+        return max(most // max(len(table), 1), 1)
 
     def _passed(self, body: Body, pairs: bool, chosen: Ints) -> Iterator[FeatureBlock]:
         """Yield the candidates for some examples at a time; nothing is kept."""
@@ -243,10 +248,6 @@ class Features:
 
     def _number_of_kept_rows(self, body: Body) -> int:
         return max((self._number_of_rows(body[:k]) for k in range(len(body) + 1)), default=0)
-
-
-def _templates(table: Bindings) -> int:
-    return max(_WORK // max(len(table), 1), 1)
 
 
 def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:
