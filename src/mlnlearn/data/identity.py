@@ -96,10 +96,10 @@ def in_full(value: object) -> str:
     --------
     >>> from mlnlearn.logic.schema import Schema
     >>> in_full(Schema.of("smokes(person)").predicates[0])
-    "Predicate(name='smokes', types=('person',))"
+    "Predicate(name='smokes', types=('person',), function=False)"
     """
-    if isinstance(value, tuple | list):
-        return f"({', '.join(map(in_full, value))})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(in_full, value))}{',' * (len(value) == 1)})"
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
     parts = (f"{item.name}={in_full(getattr(value, item.name))}" for item in fields(value))
