@@ -111,7 +111,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
         Share of the examples that takes part in a step.
     max_examples
         Negatives are sampled where there are more examples than this; None takes all. Time grows
-        with their number, and memory by about a hundred bytes for each.
+        with their number, and memory by about a kilobyte for each.
     shrinkage
         Factor by which each step is shortened.
     line_search
