@@ -119,6 +119,11 @@ def answer_rows(
         return
     screen = console()
     screen.print(heading(f"{len(answers):,} rows: {model.target}"))
+    if task is None and not len(answers):
+        complain(
+            "note",
+            f"no cell of {model.target} is empty; --task FILE.csv asks for rows of your choice",
+        )
     records = [tuple(r.values()) for _, r in zip(range(_SHOWN), answers.records(), strict=False)]
     if records:
         print_table(screen, ("row", *answers.columns()), records, words=(0,))
