@@ -48,8 +48,7 @@ STUDY = Study(
         f"{default_data.MOST_TARGETS} with most true atoms are taken."
     ),
     settings={"ours": "RelationalBoost(target=...)"},
-    seeds=1,
-    minutes=30,
+    seeds=5,
 )
 
 
