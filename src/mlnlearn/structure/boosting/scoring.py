@@ -77,9 +77,9 @@ class Regression:
         moment, square, _ = self.moments
         return moment / square if square > 0 else 0.0
 
-    @cached_property
+    @property
     def columns(self) -> Floats:
-        """What the sums are taken of, an example's numbers side by side in memory."""
+        """What the sums are taken of, an example's numbers side by side; made anew, not kept."""
         columns = np.empty((len(self.gradient), 3 if self.existential else 5))
         columns[:, 0] = self.weight * self.gradient
         columns[:, 1] = self.weight
@@ -118,13 +118,14 @@ def node_sums(
         Whether sums over the examples without groundings are wanted, as a split needs them.
     """
     found: dict[object, tuple[FeatureBlock, Floats]] = {}
+    columns = regression.columns
     for block in features.pieces(body, pairs, regression.inside):
         key = block.prefix, block.templates
         if key not in found:
             # the counts of a piece are not needed again
             first = block if block.whole else block.without_counts()
             found[key] = first, _no_sums(block, regression, rest)
-        _add(block, regression, rest, found[key][1])
+        _add(block, regression, rest, found[key][1], columns)
         if block.whole:  # complete already
             yield block, _sums(found.pop(key)[1], regression, rest)
     for block, sums in found.values():
@@ -143,7 +144,7 @@ def sums_of(block: FeatureBlock, regression: Regression) -> Sums:
 
 def _sums_of(block: FeatureBlock, regression: Regression, rest: bool) -> Sums:
     sums = _no_sums(block, regression, rest)
-    _add(block, regression, rest, sums)
+    _add(block, regression, rest, sums, regression.columns)
     return _sums(sums, regression, rest)
 
 
@@ -151,9 +152,11 @@ def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:
     return np.zeros((block.size, 5 if rest and not regression.existential else 3))
 
 
-def _add(block: FeatureBlock, regression: Regression, rest: bool, sums: Floats) -> None:
+def _add(
+    block: FeatureBlock, regression: Regression, rest: bool, sums: Floats, columns: Floats
+) -> None:
     """Add the examples of a block to its sums, in their order."""
-    entries, columns = (block.candidate, block.example), regression.columns
+    entries = block.candidate, block.example
     if regression.existential:
         _add_existential(*entries, sums, columns)
     elif rest:
