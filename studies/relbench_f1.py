@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from studies.common import Options, Study, markdown_table, run, run_tasks
 
 TASKS = ("driver_dnf", "driver_top3", "driver_position")
 FROZEN = "2010-01-01"
+LAGS = {"driver_dnf": "4y", "driver_top3": "4y", "driver_position": "7y"}
+"""How long after the day on which all is frozen the last question is asked, in whole years."""
 RULES = 10
 PUBLISHED = (
     ("frozen: LightGBM on the entity's own columns", ".686", ".739", "4.17"),
@@ -47,7 +49,11 @@ STUDY = Study(
         "(AUROC), qualify among the first three (AUROC), the mean finishing position over the next "
         "60 days (mean absolute error). *Rolling*: for each row all facts up to its moment are "
         f"known; *frozen*: none after {FROZEN}. No feature is made by hand; default settings, "
-        "learned from training and validation labels."
+        "learned from training and validation labels. Models for the frozen protocol are learned "
+        "with the setting `lag`, the time from then to the last question (4 years, of positions "
+        "7): every example counts twice, once with facts that end up to so long before. It was "
+        "chosen on training and validation labels, with all frozen at the start of 1995, 2000 and "
+        "2005."
     ),
     settings=asdict(RelationalBoost(target="task.label", until=True)),
     seeds=3,
@@ -76,27 +82,32 @@ def solve(task: Task) -> dict[str, Any]:
     folder = data_folder() / "f1"
     tables = without_tasks(read_tables(folder))
     parts = [(folder / f"task_{task.task}_{part}.csv").read_text() for part in ("train", "val")]
-    with tempfile.TemporaryDirectory() as scratch, measured() as cost:
+    with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "labels.csv")
         path.write_text(parts[0].rstrip("\n") + "\n" + parts[1].partition("\n")[2])
         given = tables_data(tables, task=path)
-        assert given.task is not None
-        learner = RelationalBoost(target=given.task.target, until=True, seed=task.seed)
-        model = learner.fit(given.data).model
+    assert given.task is not None
+    learner = RelationalBoost(target=given.task.target, until=True, seed=task.seed)
     test = folder / f"task_{task.task}_test.csv"
-    found: dict[str, Any] = {"cpu": cost.cpu_seconds, "mb": cost.peak_bytes / 1e6}
-    for name, known in (("rolling", tables), ("frozen", frozen(tables))):
+    found: dict[str, Any] = {}
+    late = replace(learner, lag=LAGS[task.task])
+    protocols = (("rolling", learner, tables), ("frozen", late, frozen(tables)))
+    for name, learning, known in protocols:
+        with measured() as cost:
+            model = learning.fit(given.data).model
         asked = tables_data(known, mapping=model.mapping, task=test)
         assert asked.task is not None
         values = predict_rows(model, asked.data).values
         column = asked.task.table.columns[asked.task.label]
         label = column.numbers()[column.codes]
-        found[name] = (
+        score = (
             auc_roc(label > 0, values[:, 1])
             if model.classes
             else float(np.abs(values[:, 0] - label).mean())
         )
-    found["rules"] = [rule.sentence for rule in model.shown_rules(RULES)]
+        rules = [rule.sentence for rule in model.shown_rules(RULES)]
+        costs = {"cpu": cost.cpu_seconds, "mb": cost.peak_bytes / 1e6}
+        found[name] = {"score": score, "rules": rules, **costs}
     return found
 
 
@@ -108,25 +119,23 @@ def sections(options: Options) -> Iterator[str]:
     for protocol in ("rolling", "frozen"):
         cells = []
         for name in TASKS:
-            values = [results[Task(name, seed)][protocol] for seed in range(options.seeds)]
+            values = [results[Task(name, seed)][protocol]["score"] for seed in range(options.seeds)]
             cells.append(f"{np.mean(values):.3f} ± {np.std(values):.3f}")
         rows.append([f"**{protocol}: ours**", *cells])
     rows += [list(row) for row in PUBLISHED]
     yield "## Scores on the test rows\n\n" + markdown_table(
         ["system", "driver-dnf AUROC", "driver-top3 AUROC", "driver-position MAE"], rows
     )
-    costs = [
-        [
-            name,
-            f"{np.mean([results[Task(name, s)]['cpu'] for s in range(options.seeds)]):.0f}",
-            f"{np.max([results[Task(name, s)]['mb'] for s in range(options.seeds)]):.0f}",
-        ]
-        for name in TASKS
-    ]
+    costs = []
+    for name in TASKS:
+        for protocol in ("rolling", "frozen"):
+            runs = [results[Task(name, seed)][protocol] for seed in range(options.seeds)]
+            seconds, most = np.mean([run["cpu"] for run in runs]), max(run["mb"] for run in runs)
+            costs.append([f"{name}, {protocol}", f"{seconds:.0f}", f"{most:.0f}"])
     yield "## Cost\n\n" + markdown_table(["task", "CPU seconds of learning", "MB at most"], costs)
     for name in TASKS:
         lines = "\n".join(
-            f"{i}. {rule}" for i, rule in enumerate(results[Task(name, 0)]["rules"], 1)
+            f"{i}. {rule}" for i, rule in enumerate(results[Task(name, 0)]["rolling"]["rules"], 1)
         )
         yield f"## The first rules of {name}\n\n{lines}"
 

@@ -66,7 +66,9 @@ from mlnlearn.evaluate.folds import leave_group_out as leave_group_out
 from mlnlearn.evaluate.folds import leave_one_out as leave_one_out
 from mlnlearn.evaluate.folds import time_folds as time_folds
 from mlnlearn.evaluate.held_out import held_out_scores as held_out_scores
+from mlnlearn.evaluate.held_out import predicate_of as predicate_of
 from mlnlearn.evaluate.held_out import seen_scores as seen_scores
+from mlnlearn.evaluate.leaks import future_leaks as future_leaks
 from mlnlearn.evaluate.measure import measured as measured
 from mlnlearn.evaluate.metrics import scores as scores
 from mlnlearn.evaluate.predictions import predict_examples as predict_examples

@@ -22,6 +22,7 @@ from mlnlearn.cli.evaluate_data import (
     make_folds,
 )
 from mlnlearn.cli.evaluate_learners import entries, from_tables, grids, with_settings
+from mlnlearn.cli.evaluate_rows import evaluate_rows
 from mlnlearn.cli.evaluate_show import plain, print_comparisons, print_folds, print_means
 from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
@@ -34,6 +35,7 @@ from mlnlearn.cli.options import (
     PresetOption,
     SetOption,
     TablesOption,
+    TaskOption,
     names,
 )
 from mlnlearn.cli.outputs import ForceOption, check
@@ -102,6 +104,23 @@ def evaluate(
             show_default=False,
         ),
     ] = "",
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE.COLUMN",
+            help="Instead of --query, of --tables: the column to predict, of rows kept aside.",
+            show_default=False,
+        ),
+    ] = "",
+    task: TaskOption = None,
+    split_by: Annotated[
+        Literal["auto", "time", "random"],
+        typer.Option(
+            "--split",
+            help="With --target or --task: keep the latest rows aside (time) or any (random); "
+            "auto: the latest of a task, any of a table.",
+        ),
+    ] = "auto",
     conditional: Annotated[
         bool,
         typer.Option(
@@ -150,6 +169,23 @@ def evaluate(
         graph = read_split(triples, valid, test, order)
         evaluate_triples(learner or ["paths"], set_ or (), graph, jobs=jobs, out=out, json=json)
         return
+    if target or task is not None:
+        _of_rows(
+            learner or ["auto"],
+            (db, more, boostsrl),
+            tables,
+            schema,
+            mapping,
+            query,
+            target=target,
+            task=task,
+            split=split_by,
+            settings=set_ or (),
+            out=out,
+            force=force,
+            json=json,
+        )
+        return
     if not learner:
         raise InputError("--learner: name a learner", hint=f"there are: {LEARNER_NAMES}")
     ratio = _negatives(negatives)
@@ -192,6 +228,31 @@ def evaluate(
     if failed:
         complain("error", f"no results of {', '.join(failed)}, for the reasons above")
         raise typer.Exit(1)
+
+
+def _of_rows(
+    learners: list[str],
+    others: Sequence[object],
+    tables: str | None,
+    schema: Path | None,
+    mapping: Path | None,
+    query: str,
+    *,
+    target: str,
+    task: Path | None,
+    split: Literal["auto", "time", "random"],
+    settings: Sequence[str],
+    out: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
+    """Evaluate on rows of tables."""
+    if tables is None or any(others) or query or (target and task is not None):
+        raise InputError("--target or --task go with --tables, and with neither --db nor --query")
+    chosen = entries(learners)
+    check([out], force=force, tables=tables, others=[schema, mapping, task])
+    given = ml.tables_data(tables, ddl=schema, mapping=mapping, task=task)
+    evaluate_rows(chosen, settings, given, target, split, out=out, json=json)
 
 
 def _negatives(text: str) -> Literal["all"] | float:

@@ -31,6 +31,7 @@ def learn_rows(
     name: str, learner: Any, data: ml.Data, run: ml.Run, out: Path, *, json: bool
 ) -> None:
     """Learn what to say of rows, and show rules beside scores on rows that were kept aside."""
+    warn_of_leaks(data, learner.target)
     limit = run.max_seconds
     share = None if limit is None else limit / 2
     with ml.measured() as cost:
@@ -62,6 +63,12 @@ def learn_rows(
         f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
         f"written to {out}, and to look at: {page}"
     )
+
+
+def warn_of_leaks(data: ml.Data, target: str) -> None:
+    """Name columns that may be known only after what is to be predicted has happened."""
+    for leak in ml.future_leaks(data, target):
+        complain("warning", str(leak))
 
 
 def _shown(model: Any) -> list[ml.ShownRule]:

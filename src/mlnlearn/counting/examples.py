@@ -87,6 +87,15 @@ def find_place(view: Relational, target: str) -> Place:
             f"{len(having)} tables have a column {target!r}: {', '.join(having)}",
             hint=f"write {having[0]}.{target}",
         )
+    left = [name for name in view.left_out if target in (name, name.partition(".")[2])]
+    if left:
+        why = view.left_out[left[0]]
+        raise InputError(
+            f"{left[0]} was left out" + (f": {why}" if why else ""),
+            hint="there is nothing to learn of a column that is always the same"
+            if why.startswith("always")
+            else "a mapping can say how it is to be read",
+        )
     known = [f"{r.name}.{c}" for r in view for c in r.columns if c] + [
         name for name, place in view.places.items() if place.column is None
     ]

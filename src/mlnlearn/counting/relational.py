@@ -9,7 +9,7 @@ link for each argument. Data that came from tables keep the names of tables and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -121,11 +121,14 @@ class Relational:
         The row set of each entity type.
     places
         Where each predicate stands.
+    left_out
+        Columns that are not read, as ``TABLE.COLUMN``, and why.
     """
 
     row_sets: Mapping[str, RowSet]
     types: Mapping[str, str]
     places: Mapping[str, Place]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> RowSet:
         return self.row_sets[name]
@@ -196,7 +199,13 @@ class _FactReader:
                 continue  # of a table of which nothing is read, there are not even names
             found[entry.name] = self._entities(entry) if entry.type else self._relation(entry)
         timed = {name: self._times(row_set) for name, row_set in found.items()}
-        return Relational(_with_times(timed, found), self.types, self.places)
+        left_out = {
+            f"{entry.name}.{column.name}": column.note
+            for entry in self.mapping
+            for column in entry.columns
+            if column.role == "skip"
+        }
+        return Relational(_with_times(timed, found), self.types, self.places, left_out)
 
     def _times(self, row_set: RowSet) -> Floats | None:
         column = row_set.columns.get(self.mapping[row_set.name].time)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from mlnlearn.counting.relational import Number, Place, Relational, relational
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
+from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, atom_probabilities
 from mlnlearn.evaluate.probability import cll
 from mlnlearn.evaluate.ranking import Floats, auc_pr, auc_roc
@@ -29,6 +30,8 @@ from mlnlearn.run import Run
 
 Mask = NDArray[np.bool_]
 
+SplitBy = Literal["auto", "time", "random"]
+"""How rows are kept aside: the latest, or any."""
 _LEAST = 1e-6
 _MOST_EXAMPLES = 200_000
 FEWEST = 20
@@ -66,7 +69,12 @@ class HeldOutSplit:
 
 
 def split_examples(
-    examples: RowExamples, *, share: float = 0.2, seed: int = 0
+    examples: RowExamples,
+    *,
+    share: float = 0.2,
+    seed: int = 0,
+    by: SplitBy = "auto",
+    times: Floats | None = None,
 ) -> HeldOutSplit | None:
     """Choose examples to be kept aside; None where there are too few of them.
 
@@ -78,19 +86,29 @@ def split_examples(
         The share that is kept aside.
     seed
         Of the draw.
+    by
+        ``"time"`` keeps the latest rows aside, ``"random"`` any; by default the latest where
+        questions have moments.
+    times
+        When rows are from, where they have no moments.
     """
     known = np.flatnonzero(examples.known)
     if len(known) < FEWEST:
         return None
     test = np.zeros(len(examples.label), np.bool_)
     parts = np.unique(examples.base.part[known])
-    times = examples.base.times
+    times = times if by == "time" and examples.base.times is None else examples.base.times
+    if by == "time" and (times is None or not len(np.unique(times[known])) > 1):
+        raise InputError(
+            f"{examples.home.row_set} has no times to split by",
+            hint="split at random, or say in a mapping which column is the time",
+        )
     if len(parts) > 1:
         number = max(1, round(share * len(parts)))
         chosen = parts[-number:]
         test[known[np.isin(examples.base.part[known], chosen)]] = True
         how = f"{number} of {len(parts)} databases"
-    elif times is not None and len(np.unique(times[known])) > 1:
+    elif by != "random" and times is not None and len(np.unique(times[known])) > 1:
         limit = np.nanquantile(times[known], 1 - share, method="higher")
         test[known[times[known] >= limit]] = True
         how = f"the latest {test.sum() / len(known):.0%} of the rows"
@@ -168,7 +186,14 @@ class HeldOut:
 
 
 def held_out_scores(
-    learner: Any, data: Data, run: Run | None = None, *, share: float = 0.2, seed: int = 0
+    learner: Any,
+    data: Data,
+    run: Run | None = None,
+    *,
+    share: float = 0.2,
+    seed: int = 0,
+    by: SplitBy = "auto",
+    target: str = "",
 ) -> HeldOut | None:
     """Keep some examples aside, learn from the others, and score the answers for those.
 
@@ -180,8 +205,10 @@ def held_out_scores(
         What the learner is to learn from later.
     run
         Limits of the run.
-    share, seed
+    share, seed, by
         As for `split_examples`.
+    target
+        What is predicted, of learners that do not say so themselves.
 
     Returns
     -------
@@ -189,9 +216,10 @@ def held_out_scores(
         None where there are too few examples.
     """
     view = relational(data.databases, data.mapping)
-    place = find_place(view, learner.target)
+    place = find_place(view, target or learner.target)
     examples = examples_of(view, place, max_examples=_MOST_EXAMPLES, seed=seed)
-    split = split_examples(examples, share=share, seed=seed)
+    times = view[place.row_set].times if place.row_set in view.row_sets else None
+    split = split_examples(examples, share=share, seed=seed, by=by, times=times)
     if split is None:
         return None
     hidden = withheld(data, view, examples, split.test)
@@ -205,6 +233,18 @@ def held_out_scores(
         int(split.test.sum()),
         split.how,
     )
+
+
+def predicate_of(data: Data, target: str) -> str:
+    """Return the predicate that a column of tables became, for learners that know no numbers."""
+    view = relational(data.databases, data.mapping)
+    place = find_place(view, target)
+    if isinstance(view[place.row_set].columns.get(place.column or ""), Number):
+        raise InputError(
+            f"{target} is a number, which only boost and auto predict",
+            hint="a mapping may cut it into bands",
+        )
+    return next(name for name, found in view.places.items() if found == place)
 
 
 def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:

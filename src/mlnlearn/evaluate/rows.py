@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from mlnlearn.counting.relational import (
     RowSet,
     relational,
 )
+from mlnlearn.counting.staleness import fact_times, longest_pause, overdue
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.data import Data
@@ -30,7 +32,7 @@ from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.data.load.task import Task, without_tasks
 from mlnlearn.data.vocabulary import moment_name
-from mlnlearn.errors import InputError
+from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.files import AnyPath
 from mlnlearn.model.answer_files import write_table
@@ -42,6 +44,7 @@ from mlnlearn.model.filled import (
     replaced_cells,
     row_places,
 )
+from mlnlearn.model.relational.features import duration
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.notebook import Shown, ShownTable
 
@@ -152,6 +155,8 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
     examples = examples_of(view, home)
     rows = np.flatnonzero(~examples.known) if only_empty else np.arange(examples.base.rows)
     names = row_names(view, examples.base)
+    if model.timed and not model.lagged:
+        _warn_of_old_facts(view, examples.base)
     values = row_answers(model, view, examples.base)[rows]
     return RowAnswers(
         rows,
@@ -161,6 +166,21 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
         is_time(view, home),
         model.target,
     )
+
+
+def _warn_of_old_facts(view: Relational, base: RowSet) -> None:
+    """Say so where questions are asked about moments that the facts do not reach."""
+    late = overdue(view, base)
+    pause = longest_pause(view)
+    if late.max(initial=0.0) > max(pause, 1.0):
+        warnings.warn(
+            f"the last fact known is of {moment_name(fact_times(view)[-1])}, and "
+            f"{int((late > pause).sum()):,} rows ask about moments up to {duration(late.max())} "
+            "later; a model for such questions is learned with the setting lag, such as "
+            "--learner boost --set lag=4y",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def is_time(view: Relational, home: Place) -> bool:

@@ -165,7 +165,7 @@ class TableMapping:
         return next(entry for entry in self.columns if entry.name == column)
 
     def __str__(self) -> str:
-        lines = [f"[{_toml_key(self.name)}]", f"kind = {_toml(self.kind)}"]
+        lines = [f"[{toml_key(self.name)}]", f"kind = {_toml(self.kind)}"]
         if self.has_objects:
             lines.append(f"type = {_toml(self.type)}")
         if self.kind == "relationship":
@@ -176,7 +176,7 @@ class TableMapping:
             remark = f"  # {self.note}" if self.note else ""
             lines.append(f"until = {_toml(self.until)}{remark}")
         if self.kind != "skip":
-            lines += [f"columns.{_toml_key(entry.name)} = {entry}" for entry in self.columns]
+            lines += [f"columns.{toml_key(entry.name)} = {entry}" for entry in self.columns]
         return "\n".join(lines)
 
 
@@ -334,7 +334,8 @@ def _table(name: str, file: TableFile) -> TableMapping:
     return TableMapping(name, **settings)
 
 
-def _toml_key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML, in quotes where it needs them."""
     return name if _BARE_KEY.match(name) else _toml(name)
 
 

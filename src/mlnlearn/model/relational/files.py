@@ -125,6 +125,7 @@ class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     trees: list[FeatureNodeFile]
     listed: ListFile | None
     alone: PartFile | None = None
+    lagged: bool = False
     checksum: str = ""
     rules: str = ""
 

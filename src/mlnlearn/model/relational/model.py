@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
+from mlnlearn.counting.staleness import overdue, seen_earlier
 from mlnlearn.data.database import Columns, Database, are_among
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
 from mlnlearn.documents import decode, in_file, read_document, save_model, within
@@ -76,6 +77,8 @@ class RelationalModel(Shown, Plots):
         A short list of rules that says most of what the trees say.
     alone
         Where trees read labels of other rows: the model for data that tell no label at all.
+    lagged
+        Whether it learned to answer where facts end before the moment of the question.
     """
 
     target: str
@@ -91,6 +94,7 @@ class RelationalModel(Shown, Plots):
     column: str | None = None
     listed: RuleList | None = None
     alone: RelationalModel | None = None
+    lagged: bool = False
 
     @property
     def outputs(self) -> int:
@@ -119,6 +123,8 @@ class RelationalModel(Shown, Plots):
         Labels that the data tell are read of other rows, never of the row itself.
         """
         home = Place(self.row_set, self.column)
+        if self.lagged:
+            base = seen_earlier(base, overdue(view, base))
         evaluator = Evaluator(view, self.timed, self.until)
         if any(reads_own(feature, home) for feature in self.features()):
             folds = asked_folds(view, home, base)
@@ -449,6 +455,7 @@ class RelationalModel(Shown, Plots):
             "classes": list(self.classes),
             "timed": self.timed,
             "until": self.until,
+            "lagged": self.lagged,
             "row_set": self.row_set,
             "column": self.column,
             "schema": schema_to_plain(self.schema),
@@ -537,6 +544,7 @@ class RelationalModel(Shown, Plots):
             file.row_set,
             file.column,
             listed,
+            lagged=file.lagged,
         )
         if other is None or file.alone is None:
             return found

@@ -19,6 +19,7 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.features import Backward, Feature, Forward, Step, Unit
 
@@ -67,6 +68,8 @@ def extended(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[
     if path is None and not _is_entity(view, base):
         return
     for rows, link in view.pointing[here.name]:
+        if rows == TASK:
+            continue  # which questions are asked is no fact
         yield LinkPath((*steps, Backward(rows, link, "count")), rows)
 
 

@@ -9,7 +9,7 @@ in equal parts, whichever predicts held-out examples best.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Between
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
-from mlnlearn.model.relational.trees import FeatureNode
+from mlnlearn.model.relational.trees import LARGEST, FeatureNode
 from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.grow import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
@@ -178,25 +179,70 @@ class _ListFit:
         return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
 
     def refit(self, covers: NDArray[np.bool_]) -> None:
-        """Fit all weights to the goal."""
-        design = np.concatenate([np.ones((1, covers.shape[1])), covers])
-        total = float(self.weight.sum())
+        """Fit all weights to the goal; examples that the same rules cover are added up first."""
+        patterns, group = np.unique(np.packbits(covers, axis=0), axis=1, return_inverse=True)
+        group = np.asarray(group).reshape(-1)
+        held = np.unpackbits(patterns, axis=0, count=len(covers))
+        design = np.concatenate([np.ones((1, patterns.shape[1])), held])
+        goal = _Goal.of(self.loss, self.goal, self.weight, group)
         fresh = np.zeros((len(design), self.loss.outputs))
         fresh[: len(self.weights)] = self.weights
 
         def value(flat: Floats) -> tuple[float, Floats]:
             weights = flat.reshape(fresh.shape)
             scores = design.T @ weights
-            slopes = self.weight[:, None] * (self.goal - _means(self.loss, scores))
-            deviance = float((self.weight * _deviances(self.loss, scores, self.goal)).sum()) / total
-            prior = 0.5 * self.ridge / total * float((weights[1:] ** 2).sum())
-            gradient = -(design @ slopes) / total
-            gradient[1:] += self.ridge / total * weights[1:]
-            return deviance + prior, gradient.ravel()
+            prior = 0.5 * self.ridge / goal.total * float((weights[1:] ** 2).sum())
+            gradient = -(design @ goal.slopes(scores)) / goal.total
+            gradient[1:] += self.ridge / goal.total * weights[1:]
+            return goal.deviance(scores) / goal.total + prior, gradient.ravel()
 
         found = minimize(value, fresh.ravel(), jac=True, method="L-BFGS-B")
         self.weights = found.x.reshape(fresh.shape)
-        self.scores = design.T @ self.weights
+        self.scores = (design.T @ self.weights)[group]
+
+
+@dataclass(frozen=True, eq=False)
+class _Goal:
+    """What groups of examples with the same scores are to be told: sums over each group.
+
+    Attributes
+    ----------
+    weight, aimed, squared
+        Of each group, the sums of the weights, and of the weights times goals and their squares.
+    """
+
+    loss: Loss
+    weight: Floats
+    aimed: Floats
+    squared: Floats
+
+    @classmethod
+    def of(cls, loss: Loss, goal: Floats, weight: Floats, group: Ints) -> _Goal:
+        """Add up the goals of examples, one row each, by the group that each is of."""
+        columns = [weight, *(weight * goal.T), weight * (goal**2).sum(axis=1)]
+        sums: Floats = np.array([np.bincount(group, column) for column in columns])
+        return cls(loss, sums[0], sums[1:-1].T, sums[-1])
+
+    @property
+    def total(self) -> float:
+        """The weight of all examples."""
+        return float(self.weight.sum())
+
+    def slopes(self, scores: Floats) -> Floats:
+        """Return how the goal differs from what the scores of groups say."""
+        found: Floats = self.aimed - self.weight[:, None] * _means(self.loss, scores)
+        return found
+
+    def deviance(self, scores: Floats) -> float:
+        """Return the deviance of the scores of groups from goals that may lie between labels."""
+        told = (self.aimed * scores).sum(axis=1)
+        if self.loss.kind == "squares":
+            own = 0.5 * (self.weight * scores[:, 0] ** 2 + self.squared)
+        elif self.loss.kind == "logistic":
+            own = self.weight * np.logaddexp(0.0, scores[:, 0])
+        else:
+            own = self.weight * logsumexp(scores, axis=1)
+        return float((own - told).sum())
 
 
 def _means(loss: Loss, scores: Floats) -> Floats:
@@ -216,13 +262,15 @@ def _truth(loss: Loss, label: Floats) -> Floats:
     return label[:, None]
 
 
-def _deviances(loss: Loss, scores: Floats, goal: Floats) -> Floats:
-    """Return the deviance of each example from a goal that may lie between labels."""
-    if loss.kind == "squares":
-        return np.asarray(0.5 * (goal - scores)[:, 0] ** 2)
-    if loss.kind == "logistic":
-        return np.asarray((np.logaddexp(0.0, scores) - goal * scores)[:, 0])
-    return np.asarray(logsumexp(scores, axis=1) - (goal * scores).sum(axis=1))
+def _without_doubt(run: BoostingRun, condition: Condition) -> Condition:
+    """Return a condition that says nothing of unknown values, where no example has any."""
+    test, place = condition.test, run.table.place(condition.test.feature)
+    binned = run.table.binned
+    if test.missing != condition.holds or place >= binned.dense:
+        return condition
+    if test.threshold == LARGEST or (binned.bins[place] == MISSING).any():
+        return condition
+    return Condition(replace(test, missing=not test.missing), condition.holds)
 
 
 def _rule(
@@ -241,4 +289,5 @@ def _rule(
     share = float(np.average(told[covered], weights=weight[covered]))
     base = float(np.average(told, weights=weight))
     support = round(float(weight[covered].sum()))
+    body = tuple(_without_doubt(run, condition) for condition in body)
     return ReadableRule(body, tuple(weights.tolist()), share, base, support, says)

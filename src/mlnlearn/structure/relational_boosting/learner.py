@@ -12,8 +12,10 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import FLAGS, Relational, relational
+from mlnlearn.counting.staleness import with_stale_copies
 from mlnlearn.data.identity import journal_of
 from mlnlearn.data.load.data import Data
+from mlnlearn.data.load.within import seconds_in
 from mlnlearn.errors import InputError
 from mlnlearn.journal import Journal
 from mlnlearn.model.relational.atoms import without_place
@@ -114,6 +116,10 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         Whether rows at the very time of an example count, not only those before it.
     own_facts
         Whether labels of other rows may be read, of one database without times.
+    lag
+        How long before a question facts may end, such as ``4y``: of examples with moments, each is
+        learned from twice, once with facts that end up to so long before. Empty where the data
+        always go on until the moment of a question.
     max_rules
         Most rules of the short list that the trees are distilled into.
     seed
@@ -137,6 +143,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     max_examples: Annotated[int, AtLeast(1)] = 200_000
     until: bool = False
     own_facts: bool = True
+    lag: str = ""
     max_rules: Annotated[int, AtLeast(0)] = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -165,6 +172,12 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         Where the view holds what is to be predicted, features may read it of other rows, and a
         model that does not is learned as well, for data in which it is not known.
         """
+        if self.lag:
+            longest = seconds_in(self.lag)
+            if examples.base.times is None:
+                raise InputError("lag: only examples with moments can be asked about too late")
+            examples = with_stale_copies(examples, longest, self.seed)
+            view = view.with_row_set(examples.base)
         run = _Learning(self, view, examples)
         yield run.fitted(())
         table, kept = run.open(), journal or Journal()
@@ -395,6 +408,7 @@ class _Learning:
             tuple(tree.scaled(self.scale) for tree in trees),
             self.examples.base.times is not None,
             self.learner.until,
+            lagged=bool(self.learner.lag),
             listed=None if listed is None else _scaled_list(listed, self.scale),
         )
         return Fitted(model, self.notes)

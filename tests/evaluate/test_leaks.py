@@ -1,0 +1,73 @@
+"""Columns that are known only afterwards are named; honest ones are not."""
+
+import numpy as np
+import pytest
+
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.load.task_data import tables_data
+from mlnlearn.evaluate.leaks import future_leaks
+
+ROWS = 400
+
+
+def leaks_of(data, target):
+    return {f"{leak.table}.{leak.column}": leak.why for leak in future_leaks(data, target)}
+
+
+@pytest.fixture
+def orders():
+    rng = np.random.default_rng(3)
+    size = rng.normal(size=ROWS)
+    back = size + rng.normal(size=ROWS) > 0
+    day = [f"2020-0{1 + n % 9}-1{n % 7}" for n in range(ROWS)]
+    columns = {
+        "id": Column.of([f"o{n}" for n in range(ROWS)]),
+        "size": Column.of([round(float(s), 3) for s in size]),
+        "returned": Column.of(["yes" if b else "no" for b in back]),
+        "came back on": Column.of([d if b else None for d, b in zip(day, back, strict=True)]),
+        "state": Column.of(["closed" if b else f"open {n % 3}" for n, b in enumerate(back)]),
+        "by": Column.of([f"courier {n % 4}" for n in range(ROWS)]),
+        "often empty": Column.of([f"v{n % 2}" if n % 3 else None for n in range(ROWS)]),
+    }
+    return Table("orders", columns, ("id",))
+
+
+def test_what_is_filled_or_tells_by_itself_is_named(orders):
+    found = leaks_of(tables_data([orders]).data, "orders.returned")
+    assert set(found) == {"orders.came back on", "orders.state"}
+    assert "empty for the others" in found["orders.came back on"]
+    assert "alone tells" in found["orders.state"]
+
+
+def test_a_number_that_is_the_label_in_other_words(orders):
+    price = Column.of([round(2.2 * float(name), 3) for name in orders.columns["size"].names])
+    cells = price.at(orders.columns["size"].codes)
+    wider = Table("orders", {**orders.columns, "with tax": cells}, ("id",))
+    assert "orders.with tax" in leaks_of(tables_data([wider]).data, "orders.size")
+
+
+def test_moments_after_those_of_a_task(tmp_path):
+    people = {
+        "person": Column.of([f"p{n}" for n in range(60)]),
+        "born": Column.of([f"19{n % 90 + 10}-01-01" for n in range(60)]),
+        "left on": Column.of([f"2021-0{1 + n % 9}-01" for n in range(60)]),
+    }
+    visits = {
+        "id": Column.of(range(60)),
+        "person": people["person"],
+        "day": Column.of([f"2019-0{1 + n % 9}-05" for n in range(60)]),
+    }
+    link = (ForeignKey(("person",), "people"),)
+    tables = [
+        Table("people", people, ("person",)),
+        Table("visits", visits, ("id",), link),
+    ]
+    lines = [f"p{n},2020-0{1 + n % 9}-01,{n % 2}" for n in range(60)]
+    path = tmp_path / "train.csv"
+    path.write_text("person,as of,leaves\n" + "\n".join(lines) + "\n")
+    edits = {"people": {"time": "", "columns": {}}}
+    given = tables_data(tables, task=path, mapping=edits)
+    found = leaks_of(given.data, given.task.target)
+    assert set(found) == {"people.left on"}
+    assert "100%" in found["people.left on"]
