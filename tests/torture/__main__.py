@@ -59,7 +59,7 @@ def _options() -> argparse.Namespace:
 
 
 def _work_through(slices: list[Slice], results: Results, options: argparse.Namespace) -> None:
-    end = time.monotonic() + 60 * (options.minutes or 1e9)
+    end = time.monotonic() + 60 * (1e9 if options.minutes is None else options.minutes)
     for piece in slices:
         if piece in results.outcomes or options.only not in piece.name:
             continue

@@ -22,6 +22,7 @@ from torture import model_files
         (("schema", "functional"), {"age": [2]}, "schema: functional: .* has no place 2"),
         (("targets", 0, "steps", 0, "tree", "if", 0), ["friends", 0], "literal 0: .* has 1 terms"),
         (("targets", 0, "steps", 0, "tree", "if", 0, 1), 1000, "expected `int` <= 999"),
+        (("targets", 0, "steps", 0, "tree", "if"), [], "tree.if: expected `array` of length >= 1"),
         (
             ("targets", 0, "steps", 0, "tree", "then", "if"),
             [["age", 1, 1]],

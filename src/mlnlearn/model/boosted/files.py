@@ -54,7 +54,7 @@ _Types: TypeAlias = dict[int, str]
 class SplitFile(Struct, forbid_unknown_fields=True):
     """An inner node of a tree."""
 
-    test: _Body = field(name="if")
+    test: Annotated[_Body, Meta(min_length=1)] = field(name="if")
     yes: float | SplitFile = field(name="then")
     no: float | SplitFile = field(name="else")
 
