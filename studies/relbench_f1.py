@@ -52,8 +52,8 @@ STUDY = Study(
         "learned from training and validation labels. Models for the frozen protocol are learned "
         "with the setting `lag`, the time from then to the last question (4 years, of positions "
         "7): every example counts twice, once with facts that end up to so long before. It was "
-        "chosen on training and validation labels, with all frozen at the start of 1995, 2000 and "
-        "2005."
+        "chosen on training and validation labels, with all frozen at the start of some earlier "
+        "years."
     ),
     settings=asdict(RelationalBoost(target="task.label", until=True)),
     seeds=3,
