@@ -28,7 +28,7 @@ class Shown(ABC):
     ...         return ("fruit", "weight"), [("apple", "0.2"), ("pear <ripe>", "0.1")]
     >>> Basket()
     <Basket: 2 fruits>
-    >>> print(Basket()._repr_html_()[-62:])
+    >>> print(Basket()._repr_html_()[-59:])
     <td>pear &lt;ripe&gt;</td><td>0.1</td></tr></tbody></table>
     """
 

@@ -73,10 +73,10 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
     Examples
     --------
-    >>> _table(("a", "b"), [("x|y", "1")])
-    ['| a | b |', '|---|---:|', '| x\\\\|y | 1 |']
+    >>> _table(("rule", "b"), [("x|y", "1")])
+    ['| rule | b |', '|---|---:|', '| x\\|y | 1 |']
     """
-    marks = ["---" if title in ("predicate", "rule", "a") else "---:" for title in titles]
+    marks = ["---" if title in ("predicate", "rule") else "---:" for title in titles]
     lines = [f"| {' | '.join(titles)} |", f"|{'|'.join(marks)}|"]
     for row in rows:
         cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in row]
