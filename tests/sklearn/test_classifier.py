@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from joblib import cpu_count
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -17,6 +18,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from mlnlearn.sklearn import MLNClassifier, TableError, target_table
+from mlnlearn.structure.boosting.learners import BoostedMLN
 
 SCHEMA = Schema.of("friends(person,person)", "smokes(person)")
 
@@ -206,13 +208,29 @@ def test_databases_by_place():
 def test_parameters_reach_into_the_learner():
     model = classifier()
     assert model.get_params()["learner__steepness"] == 2.0
-    assert set(model.get_params(deep=False)) == {"learner", "target", "databases"}
+    own = {"learner", "target", "databases", "random_state", "n_jobs"}
+    assert set(model.get_params(deep=False)) == own
     model.set_params(learner=Popularity(steepness=1.0), learner__steepness=5.0, target="friends")
     assert (model.learner.steepness, model.target) == (5.0, "friends")
     with pytest.raises(ValueError, match="Invalid parameter 'depth' for learner Popularity"):
         model.set_params(learner__depth=3)
     with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
         model.set_params(trees=3)
+
+
+def test_seed_and_processes_go_to_the_learner(monkeypatch):
+    asked = []
+
+    def fit(learner, databases, run=None):
+        asked.append((learner.seed, run and run.workers))
+        return MLN.parse("smokes(person)\n0 smokes(x)")
+
+    monkeypatch.setattr(BoostedMLN, "fit", fit)
+    for settings in ({}, {"random_state": 5, "n_jobs": 2}, {"n_jobs": -1}):
+        MLNClassifier(BoostedMLN(target="smokes", seed=3), databases=DATABASES, **settings).fit(
+            X, Y
+        )
+    assert asked == [(3, None), (5, 2), (3, cpu_count())]
 
 
 def test_the_learners_own_target_is_the_default():

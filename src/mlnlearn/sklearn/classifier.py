@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -50,7 +51,7 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state
         The learner's seed, for learners that have one; None for that of the learner.
     n_jobs
-        Processes, for learners that can share their work; the result is the same.
+        Processes, for learners that can share their work, -1: one a core; the result is the same.
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learner = replace(learner, seed=int(self.random_state))
         if self.n_jobs is None or not isinstance(learner, Learner):
             return learner.fit(databases)
-        return learner.fit(databases, Run(workers=max(self.n_jobs, 1)))
+        return learner.fit(databases, Run(workers=effective_n_jobs(self.n_jobs)))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Return the probabilities of both classes, shape (atoms, 2)."""

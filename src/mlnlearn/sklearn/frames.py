@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -47,7 +48,7 @@ class MLNRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state
         The learner's seed; a whole number, or None for that of the settings.
     n_jobs
-        Processes, where the learner can share its work; the result is the same.
+        Processes, where the learner can share its work, -1 for one a core; the result is the same.
 
     Attributes
     ----------
@@ -107,7 +108,7 @@ class MLNRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target = f"{ROWS}.{LABEL}"
         learner = RelationalBoost(target=target) if self.learner is None else self.learner
         seed = learner.seed if self.random_state is None else int(self.random_state)
-        run = Run(workers=max(self.n_jobs or 1, 1))
+        run = Run(workers=effective_n_jobs(self.n_jobs))
         self.model_ = replace(learner, target=target, seed=seed).fit(data, run).model
         return self
 
