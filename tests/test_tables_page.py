@@ -59,7 +59,7 @@ def test_every_cell_runs_and_prints_what_is_shown(tmp_path, monkeypatch):
         assert file.read_bytes() == before  # the data are never changed
     page = (tmp_path / "shop.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
-    assert "segment(customer): " in page  # the trees
+    assert 'class="drawn"' in page  # the trees
     assert page.count("<svg") > 4
     with contextlib.closing(sqlite3.connect("filled.sqlite")) as filled:
         empty = "SELECT count(*) FROM customer WHERE segment IS NULL"

@@ -31,6 +31,7 @@ from msgspec.structs import asdict
 from mlnlearn.documents import decode
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import open_input, write_files
+from mlnlearn.run import is_cut
 
 FORMAT = "mlnlearn journal 1"
 Json = Any
@@ -156,9 +157,13 @@ class Journal:
         self.record_all([(key, value)])
 
     def record_all(self, results: Sequence[tuple[str, Json]]) -> None:
-        """Write down several results at once."""
+        """Write down several results at once.
+
+        Nothing is kept once a phase of the run ended early: what follows depends on the clock, and
+        a run that goes on has the time to do it in full.
+        """
         self._results.update(results)
-        if self._path is None or not results:
+        if self._path is None or not results or is_cut():
             return
         lines = b"".join(self._line(list(pair)) for pair in results)
         try:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
@@ -113,6 +114,7 @@ class Course:
 
     def __init__(self, run: Run | None = None) -> None:
         self.run = run or Run()
+        self.cut = False  # whether a phase ended before it had tried everything
         self._start = self.run.clock()
 
     @property
@@ -127,9 +129,21 @@ class Course:
 
     def check(self) -> None:
         """End the run where its time is over."""
-        limit = self.run.max_seconds
-        if limit is not None and self.seconds >= limit:
+        if self.run.max_seconds is not None:
+            self.now()
+
+    def now(self) -> float:
+        """Return the time since the run began; end the run where its time is over."""
+        limit, seconds = self.run.max_seconds, self.seconds
+        if limit is not None and seconds >= limit:
             raise OutOfTimeError(f"the {limit:g} seconds of the run are over")
+        return seconds
+
+    def is_past(self, end: float) -> bool:
+        """Tell whether a phase is over, and note that; end the run where its time is over."""
+        over = self.now() >= end
+        self.cut |= over
+        return over
 
 
 _UNDER_WAY: ContextVar[Course | None] = ContextVar("_UNDER_WAY", default=None)
@@ -142,6 +156,12 @@ def check_time() -> None:
         course.check()
 
 
+def is_cut() -> bool:
+    """Tell whether a phase of the run under way ended early: the rest depends on the clock."""
+    course = _UNDER_WAY.get()
+    return course is not None and course.cut
+
+
 def never() -> bool:
     """Tell that a phase goes on, as all do where time has no limit."""
     return False
@@ -151,14 +171,26 @@ def phase(share: float) -> Callable[[], bool]:
     """Return what tells whether a share is over of the time that the run under way has left now.
 
     A search whose first phase took all of the time would have nothing to show; it is over sooner,
-    with what it found. Without a limit, or outside of runs, no phase is ever over.
+    with what it found, and the notes of the run say so. Without a limit, or outside of runs, no
+    phase is ever over.
+
+    Examples
+    --------
+    >>> def learn(course):
+    ...     is_over = phase(0.5)
+    ...     tried = [number for number in range(100) if not is_over()]
+    ...     yield Fitted(len(tried), Notes())
+    >>> seconds = iter(range(1000))
+    >>> fitted = drive(Run(max_seconds=200, clock=lambda: next(seconds)), learn)
+    >>> fitted.model, fitted.notes.stopped
+    (99, 'the 200 seconds of the run were too few to try everything')
     """
     course = _UNDER_WAY.get()
     limit = None if course is None else course.run.max_seconds
     if course is None or limit is None:
         return never
-    end = course.seconds + share * (limit - course.seconds)
-    return lambda: course.seconds >= end
+    now = course.now()
+    return partial(course.is_past, now + share * (limit - now))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +277,10 @@ def drive(
                 f"{over}, and there is no model yet", hint="give it more time: max_seconds"
             ) from None
         stopped = str(over)
+    else:
+        if course.cut:
+            limit = course.run.max_seconds
+            stopped = f"the {limit:g} seconds of the run were too few to try everything"
     finally:
         _UNDER_WAY.reset(outer)
     if best is None:

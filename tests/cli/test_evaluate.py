@@ -177,7 +177,7 @@ def test_every_learner_in_one_command(folder, program):
     """Whatever the registry has, tables or not, with settings that keep it short."""
     few = (
         "max_chain=1", "max_literals=2", "max_rounds=1", "msl.max_literals=2", "max_clauses=5",
-        "walks=10", "max_links=1", "tried=3", "lsl.max_literals=1",
+        "walks=10", "max_links=1", "tried=3", "lsl.max_literals=1", "portfolio=mln-bt,rdn-b",
     )  # fmt: skip
     texts = [part for text in few for part in ("--set", text)]
     found = evaluated(program, "all", more=texts)

@@ -236,7 +236,23 @@ def held_out_scores(
 
 
 def predicate_of(data: Data, target: str) -> str:
-    """Return the predicate that a column of tables became, for learners that know no numbers."""
+    """Return the predicate that a column of tables became, for learners that know no numbers.
+
+    Parameters
+    ----------
+    data
+        Tables.
+    target
+        ``table.column``, or the column alone where only one table has it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from mlnlearn.data.load.data import as_data
+    >>> rows = {"name": ["Anna", "Bob", "Carl"] * 9, "ill": ["yes", "no", "no"] * 9}
+    >>> predicate_of(as_data({"visit": pl.DataFrame(rows)}), "visit.ill")
+    'ill'
+    """
     view = relational(data.databases, data.mapping)
     place = find_place(view, target)
     if isinstance(view[place.row_set].columns.get(place.column or ""), Number):

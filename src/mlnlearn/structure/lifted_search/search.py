@@ -143,9 +143,9 @@ class ClauseSearch:
             fresh = sorted(
                 (
                     candidate
-                    for shape, scored in self.scored.items()
-                    if shape not in self.stale
-                    for candidate in scored
+                    for shape in self.shapes  # ties by their order, whatever was scored first
+                    if shape in self.scored and shape not in self.stale
+                    for candidate in self.scored[shape]
                     if candidate.clause not in self.tried
                 ),
                 key=lambda candidate: -candidate.gain,
