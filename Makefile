@@ -19,7 +19,7 @@ lint: $(READY)
 
 # The site, offline; a warning, such as a link that leads nowhere, is an error.
 docs: $(READY)
-	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/site
 
 bench: $(READY)
 	$(BIN)/python -m bench
