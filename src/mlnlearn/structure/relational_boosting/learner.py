@@ -219,7 +219,6 @@ class _Learning:
         self.kept: float | None = None
         classes = tuple(examples.classes)
         self.distilling = DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
-        self.design: TestDesign | None = None
         self.held_out_deviance = np.inf
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
@@ -319,11 +318,14 @@ class _Learning:
         if late and self.loss.kind != "squares":
             # one span of time is too little to tell how sure to be of those that come after it
             return best[0]
-        design = design_of(self._boosting(runs[0].table, self.rows))
-        found = [fit_linear(run, design, PENALTIES) for run in best]
+        # tests are chosen without the examples that they are tried on
+        designs = [design_of(self._boosting(run.table, run.rows)) for run in runs]
+        found = [
+            fit_linear(run, design, PENALTIES) for run, design in zip(best, designs, strict=True)
+        ]
         scores = [
             [one.scores(design, fold) for one in fits]
-            for fits, fold in zip(found, folds, strict=True)
+            for fits, design, fold in zip(found, designs, folds, strict=True)
         ]
         losses = np.zeros(len(PENALTIES))
         for run, fold, own in zip(best, folds, scores, strict=True):
@@ -332,20 +334,25 @@ class _Learning:
         at = int(np.argmin(losses))
         factors, self.held_out_deviance = blend(best, folds, [own[at] for own in scores])
         by_trees, by_tests = factors.tolist()
-        self.design = design
         self.notes = replace(
             self.notes, by_trees=by_trees, by_tests=by_tests, penalty=PENALTIES[at]
         )
-        return self._blended(best[0], found[0][at])
+        return self._blended(best[0], designs[0], found[0][at])
 
-    def _blended(self, run: BoostingRun, linear: TestWeights | None = None) -> BoostingRun:
-        """Return a run with its trees and a linear part fitted to its examples, as they count."""
+    def _refitted(self, run: BoostingRun) -> BoostingRun:
+        """Return a run of all examples with its linear part."""
+        if not self.notes.by_tests or not self.notes.penalty:
+            return run.blended(self.notes.by_trees, run.start, ())
+        design = design_of(self._boosting(run.table, run.rows))
+        (linear,) = fit_linear(run, design, (self.notes.penalty,))
+        return self._blended(run, design, linear)
+
+    def _blended(self, run: BoostingRun, design: TestDesign, linear: TestWeights) -> BoostingRun:
+        """Return a run with its trees and a linear part, as they count."""
         by_trees, by_tests = self.notes.by_trees, self.notes.by_tests
-        if not by_tests or self.design is None:
+        if not by_tests:
             return run.blended(by_trees, run.start, ())
-        if linear is None:
-            (linear,) = fit_linear(run, self.design, (self.notes.penalty,))
-        more = [tree.scaled(by_tests) for tree in linear.trees(self.design)]
+        more = [tree.scaled(by_tests) for tree in linear.trees(design)]
         start = run.start + by_tests * (linear.start - run.start)
         return run.blended(by_trees, start, more)
 
@@ -359,7 +366,7 @@ class _Learning:
             _stepped([run], journal, f"{key}step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
         with threadpool_limits(limits=1):
-            run = self._blended(run)
+            run = self._refitted(run)
         yield self.fitted(tuple(run.trees), run.start)
         listed = replace(distil(run, self.distilling), kept=self.kept)
         self.last = self.fitted(tuple(run.trees), run.start, listed)
