@@ -7,7 +7,7 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.run import drive, phase
+from mlnlearn.run import OutOfTimeError, drive, phase
 from mlnlearn.structure.lifted_search.candidates import enumerate_clauses
 from mlnlearn.structure.predicate_graph.graph import PredicateGraph
 from mlnlearn.structure.predicate_graph.loops import loops
@@ -67,11 +67,14 @@ def test_a_phase_is_a_share_of_what_is_left():
         course.run.clock.now = 4.0
         is_over = phase(0.5)
         course.run.clock.step = 1.0
-        over.extend(is_over() for _ in range(6))
+        over.extend(is_over() for _ in range(5))
+        with pytest.raises(OutOfTimeError):
+            is_over()
         yield ml.Fitted("model", ml.Notes())
 
-    drive(ml.Run(max_seconds=10.0, clock=Steps(0.0)), learn)
-    assert over == [False, False, True, True, True, True]  # from 7, between 4 and 10
+    fitted = drive(ml.Run(max_seconds=10.0, clock=Steps(0.0)), learn)
+    assert over == [False, False, True, True, True]  # from 7, between 4 and 10
+    assert fitted.notes.stopped == "the 10 seconds of the run were too few to try everything"
     assert not phase(0.0)()  # outside of runs
 
 
