@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.resources import DEFAULT_MEMORY, Resources, counting_with
@@ -42,9 +42,6 @@ class Progress:
     stage: str
     done: int
     total: int | None = None
-
-
-Report: TypeAlias = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)

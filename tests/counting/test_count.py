@@ -6,7 +6,6 @@ import pytest
 from brute import assignments, brute_count
 from mlnlearn.counting.count import (
     count_by,
-    example_relation,
     groundings,
     lookup,
     true_groundings,
@@ -127,15 +126,14 @@ def test_connectives_quantifiers_and_comparisons(people, kind, number):
     assert found == {(0, *key): count for key, count in expected.items()}
 
 
-def test_counts_within_a_table_of_examples(people):
+def test_counts_of_given_rows(people):
     engine = MemoryEngine([people])
     friends, smokes = people.schema["friends"], people.schema["smokes"]
     formula = Or((Not(friends("x", "y")), smokes("y")))
     x = Variable("x")
     wanted = np.array([2, 0, 2, 3])
     numbers = np.zeros(4, np.int64)
-    predicate = example_relation(engine, "examples", ["person"], numbers, [wanted])
-    table = count_by(engine, formula, [x], within=predicate)
+    table = count_by(engine, formula, [x])
     counts = lookup(engine, table, ["person"], numbers, [wanted])
     everyone = brute_count(people, formula, [x])
     names = people.domains["person"].names

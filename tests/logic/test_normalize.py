@@ -19,10 +19,9 @@ from mlnlearn.logic.formulas import (
     Implies,
     Not,
     Or,
-    children,
     free_variables,
 )
-from mlnlearn.logic.normalize import clauses_of, ground_quantifiers, negation_normal_form
+from mlnlearn.logic.normalize import clauses_of, ground_quantifiers
 
 P, Q, R = Predicate("P", ("t",)), Predicate("Q", ("t", "t")), Predicate("R")
 NAMES = ("A", "B")
@@ -126,22 +125,6 @@ def test_clauses_have_the_truth_table_of_the_formula(formula):
 
 @brute
 @given(with_quantifiers)
-def test_negation_normal_form_keeps_the_meaning(formula):
-    normal = negation_normal_form(formula)
-    assert table([normal]) == table([formula])
-
-    def check(part):
-        assert not isinstance(part, Implies | Iff)
-        if isinstance(part, Not):
-            assert isinstance(part.part, Atom | Comparison)
-        for child in children(part):
-            check(child)
-
-    check(normal)
-
-
-@brute
-@given(with_quantifiers)
 def test_grounded_quantifiers_keep_the_meaning(formula):
     found = ground_quantifiers(formula, DOMAINS)
     assert set(free_variables(found)) <= set(free_variables(formula))
@@ -195,8 +178,6 @@ def test_blow_up_is_refused_with_the_size_and_a_remedy():
         chain = Iff(P(f"C{number}"), chain)
     with pytest.raises(MemoryLimitError, match="clauses"):
         clauses_of(chain, limit=1000)
-    with pytest.raises(MemoryLimitError, match="parts"):
-        negation_normal_form(chain)
 
 
 def test_a_wide_disjunction_is_one_clause_and_cheap():
@@ -209,9 +190,8 @@ def test_a_wide_disjunction_is_one_clause_and_cheap():
 def test_quantifiers_and_stars_are_refused_by_clauses():
     with pytest.raises(InputError, match="ground_quantifiers"):
         clauses_of(Exists((Y,), Q("x", "y")))
-    for normal in (clauses_of, negation_normal_form):
-        with pytest.raises(InputError, match="expand_rule"):
-            normal(Not(EitherSign(P("x"))))
+    with pytest.raises(InputError, match="expand_rule"):
+        clauses_of(Not(EitherSign(P("x"))))
 
 
 def test_inner_quantifier_may_reuse_a_name_with_another_type():

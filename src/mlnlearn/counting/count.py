@@ -20,7 +20,7 @@ from mlnlearn.counting.prepare import Prepared, Summand, member_atom, prepare
 from mlnlearn.counting.query import CountTable, Engine, Query, count_table
 from mlnlearn.counting.sparse import merging_bytes
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
+from mlnlearn.logic.atoms import Constant, Variable
 from mlnlearn.logic.formulas import Formula
 
 
@@ -89,8 +89,6 @@ def count_by(
     engine: Engine,
     formula: Formula,
     by: Sequence[Variable],
-    *,
-    within: Predicate | None = None,
 ) -> CountTable:
     """Count true groundings for each value of some free variables; zeros are left out.
 
@@ -102,9 +100,6 @@ def count_by(
         Any formula.
     by
         Free variables of the formula, in the order of the answer's columns.
-    within
-        A relation over `by` (see `example_relation`) to which the answer is restricted; else the
-        answer ranges over the whole domains.
     """
     form = prepared(engine, formula)
     missing = [str(variable) for variable in by if variable not in form.types]
@@ -113,7 +108,7 @@ def count_by(
     with engine.holding(formula) as take:
         tables = []
         for summand in form.summands:
-            tables.append(_grouped(engine, form, summand, by, within))
+            tables.append(_grouped(engine, form, summand, by))
             take(tables[-1].nbytes, len(tables[-1]))
         rows = sum(map(len, tables))
         take(rows * merging_bytes(1 + len(by)), rows)
@@ -141,22 +136,17 @@ def _grouped(
     form: Prepared,
     summand: Summand,
     by: Sequence[Variable],
-    within: Predicate | None,
 ) -> CountTable:
     """Count one summand by `by`, each of whose variables may stand for another or a constant."""
     stack = engine.stack
     values = [summand.values[variable] for variable in by]
-    atoms = list(summand.atoms)
-    if within is not None:
-        atoms.append(Atom(within, tuple(values)))
-    else:
-        atoms += [
-            member_atom(stack, form.types[variable], variable)
-            for variable in dict.fromkeys(values)
-            if variable in summand.free and isinstance(variable, Variable)
-        ]
+    members = [
+        member_atom(stack, form.types[variable], variable)
+        for variable in dict.fromkeys(values)
+        if variable in summand.free and isinstance(variable, Variable)
+    ]
     group = tuple(dict.fromkeys(value for value in values if isinstance(value, Variable)))
-    table = engine.table(Query(tuple(atoms), group))
+    table = engine.table(Query((*summand.atoms, *members), group))
     free = [variable for variable in summand.free if variable not in group]
     multiples = domain_multiples(engine, [form.types[variable] for variable in free])
     counts = times(table.counts, multiples[table.database]) * summand.coefficient
@@ -176,23 +166,6 @@ def domain_multiples(engine: Engine, types: Sequence[str]) -> Ints:
     if max(totals) >= 2**63:
         raise overflow(float(max(totals)))
     return np.array(totals, np.int64)
-
-
-def example_relation(
-    engine: Engine, name: str, types: Sequence[str], database: AnyInts, columns: Sequence[AnyInts]
-) -> Predicate:
-    """Register a table of examples, so that counts can be restricted to it.
-
-    Rows may repeat; the relation holds each once.
-    """
-    predicate = Predicate(f"${name}", tuple(types))
-    (numbers, *values), _ = group_sums(
-        [database, *columns],
-        engine.stack.key_sizes(types),
-        np.ones(len(database), np.int64),
-    )
-    engine.stack.derive(predicate, numbers, values)
-    return predicate
 
 
 def lookup(

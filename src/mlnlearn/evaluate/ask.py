@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from functools import singledispatch
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -60,14 +60,6 @@ Given: TypeAlias = Marginals | Conditionals
 """What a model may know of the test data when it predicts an atom."""
 MARGINALS = Marginals()
 """The usual protocol with its usual settings."""
-
-
-class PredictsAtoms(Protocol):
-    """A model that gives ground atoms a probability."""
-
-    def predict(self, database: Database, predicate: str, columns: Columns) -> Floats:
-        """Return the probability of atoms, given as ``(arity, atoms)`` codes, by the evidence."""
-        ...
 
 
 def atom_probabilities(

@@ -34,7 +34,7 @@ class Fits(Protocol):
     """Anything that learns a model from databases: settings, and `fit`."""
 
     def fit(self, databases: Sequence[Database]) -> object:
-        """Return a model that predicts atoms (see `PredictsAtoms`) or is, or holds, a network.
+        """Return a model that predicts atoms (by `predict`) or is, or holds, a network.
 
         Or a `Fitted` with such a model.
         """

@@ -12,7 +12,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
 from mlnlearn.lifted.plan import LiftedPlan, NotLiftable, SearchBudget
 from mlnlearn.lifted.search import compile_plan
-from mlnlearn.lifted.shatter import Known, LiftedBlock, Shatterer
+from mlnlearn.lifted.shatter import LiftedBlock, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children, variable_types
@@ -109,28 +109,11 @@ def compile_formulas(
     """
     declared = tuple(predicates)
     blocks = blocks_of(declared, [*soft, *hard], constants)
-    return compile_blocks(
-        declared, soft, hard, blocks, sizes=sizes, max_axes=max_axes, budget=budget
-    )
-
-
-def compile_blocks(
-    predicates: Sequence[Predicate],
-    soft: Sequence[Formula],
-    hard: Sequence[Formula],
-    blocks: tuple[LiftedBlock, ...],
-    *,
-    known: Mapping[Known, bool] | None = None,
-    sizes: Mapping[str, int] | None = None,
-    max_axes: int | None = None,
-    budget: SearchBudget | None = None,
-) -> LiftedModel:
-    """Compile formulas over given blocks, some families of atoms being known."""
     allowed = budget or SearchBudget()
     hints = {n: float(sizes[b.kind]) for n, b in enumerate(blocks) if sizes and b.kind in sizes}
     try:
-        work = Shatterer(blocks, known, allowed)
-        for predicate in predicates:
+        work = Shatterer(blocks, budget=allowed)
+        for predicate in declared:
             work.declare(predicate)
         for number, formula in enumerate(soft):
             work.soft(formula, {number: ONE})

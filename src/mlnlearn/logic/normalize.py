@@ -1,22 +1,17 @@
-"""Normal forms: negations at the atoms, conjunctions of clauses, quantifiers spelt out.
-
-The three passes are meant to be taken in the order `ground_quantifiers` (where the formula has
-quantifiers), then `clauses_of`; `negation_normal_form` stands on its own.
-"""
+"""Normal forms: quantifiers spelt out (`ground_quantifiers`), then clauses (`clauses_of`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.logic.atoms import Atom, Comparison, Constant, Literal, Variable
+from mlnlearn.logic.atoms import Constant, Literal, Variable
 from mlnlearn.logic.clauses import Clause
-from mlnlearn.logic.fold import fold, truth_of
+from mlnlearn.logic.fold import fold
 from mlnlearn.logic.formulas import (
     And,
-    EitherSign,
     Exists,
     Forall,
     Formula,
@@ -28,36 +23,14 @@ from mlnlearn.logic.formulas import (
     variable_types,
     with_children,
 )
+from mlnlearn.logic.signs import LiteralSets, SignedFormula, SignedPass
 from mlnlearn.logic.substitute import substitute_formula
 
-_Literals = tuple[Literal, ...]
 _MOST_PARTS = 1_000_000
 
 
-def negation_normal_form(formula: Formula) -> Formula:
-    """Push negations down to the atoms; only atoms, ``!``, ``^``, ``v`` and quantifiers remain.
-
-    An equivalence becomes two implications, so its parts are written twice: nested equivalences
-    grow exponentially, and a result of more than a million parts is refused.
-
-    Examples
-    --------
-    >>> from mlnlearn.logic.atoms import Predicate
-    >>> p, q = Predicate("P", ("t",)), Predicate("Q", ("t",))
-    >>> print(negation_normal_form(Not(Implies(p("x"), Exists((Variable("y"),), q("y"))))))
-    P(x) ^ (FORALL y !Q(y))
-    """
-    size = max(_normal_sizes(formula))
-    if size > _MOST_PARTS:
-        raise MemoryLimitError(
-            f"the negation normal form would have {size} parts",
-            hint="nested <=> double at every level; split the formula",
-        )
-    return _push(formula, positive=True)
-
-
 def _normal_sizes(formula: Formula) -> tuple[int, int]:
-    """Return the number of nodes of the normal forms of a formula and of its negation."""
+    """Return how many nodes a formula and its negation have with negations at the atoms alone."""
     if isinstance(formula, Not):
         positive, negative = _normal_sizes(formula.part)
         return negative, positive
@@ -69,41 +42,6 @@ def _normal_sizes(formula: Formula) -> tuple[int, int]:
         (positive, negative), head = sizes
         sizes = [(negative, positive), head]
     return 1 + sum(size[0] for size in sizes), 1 + sum(size[1] for size in sizes)
-
-
-def _push(formula: Formula, positive: bool) -> Formula:
-    match formula:
-        case Atom() | Comparison():
-            return formula if positive else Not(formula)
-        case Not(part):
-            return _push(part, not positive)
-        case And(parts) | Or(parts):
-            pushed = tuple(_push(part, positive) for part in parts)
-            return And(pushed) if isinstance(formula, And) == positive else Or(pushed)
-        case Implies(left, right):
-            sides = (_push(left, not positive), _push(right, positive))
-            return Or(sides) if positive else And(sides)
-        case Iff(left, right):
-            return And(
-                (
-                    Or((_push(left, positive=False), _push(right, positive))),
-                    Or((_push(left, positive=True), _push(right, not positive))),
-                )
-            )
-        case Exists(variables, body) | Forall(variables, body):
-            pushed_body = _push(body, positive)
-            if isinstance(formula, Exists) == positive:
-                return Exists(variables, pushed_body)
-            return Forall(variables, pushed_body)
-        case EitherSign():
-            raise _not_expanded(formula)
-
-
-def _not_expanded(formula: EitherSign) -> InputError:
-    return InputError(
-        f"{formula} stands for two formulas and has no normal form",
-        hint="expand the rule first (expand_rule)",
-    )
 
 
 def clauses_of(formula: Formula, *, limit: int = 10_000) -> tuple[Clause, ...]:
@@ -133,74 +71,37 @@ def clauses_of(formula: Formula, *, limit: int = 10_000) -> tuple[Clause, ...]:
     return tuple(Clause(literals) for literals in found)
 
 
-class _Distribution:
-    """Clauses of every subformula and sign, each worked out once."""
+class _Distribution(SignedPass):
+    """Clauses of every subformula and sign."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.known: dict[tuple[Formula, bool], tuple[_Literals, ...]] = {}
+    unit = "clauses"
 
-    def of(self, formula: Formula, positive: bool) -> tuple[_Literals, ...]:
-        key = (formula, positive)
-        if key not in self.known:
-            self.known[key] = self._distribute(formula, positive)
-        return self.known[key]
+    def conjunction(self, parts: Sequence[SignedFormula]) -> LiteralSets:
+        return self._both([self.of(*part) for part in parts])
 
-    def _distribute(self, formula: Formula, positive: bool) -> tuple[_Literals, ...]:
-        match formula:
-            case Atom():
-                return ((Literal(formula, positive),),)
-            case Comparison():
-                truth = truth_of(formula)
-                if truth is None:
-                    return ((Literal(formula, positive),),)
-                return () if truth == positive else ((),)
-            case Not(part):
-                return self.of(part, not positive)
-            case And(parts) | Or(parts):
-                branches = [self.of(part, positive) for part in parts]
-                conjunctive = isinstance(formula, And) == positive
-                return self._both(branches) if conjunctive else self._either(branches)
-            case Implies(left, right):
-                branches = [self.of(left, not positive), self.of(right, positive)]
-                return self._either(branches) if positive else self._both(branches)
-            case Iff(left, right):
-                forward = self._either([self.of(left, False), self.of(right, positive)])
-                backward = self._either([self.of(left, True), self.of(right, not positive)])
-                return self._both([forward, backward])
-            case Exists() | Forall():
-                raise InputError(
-                    f"{formula} has a quantifier, so it is no finite set of clauses",
-                    hint="spell it out over the constants first (ground_quantifiers)",
-                )
-            case EitherSign():
-                raise _not_expanded(formula)
-
-    def _both(self, branches: Sequence[tuple[_Literals, ...]]) -> tuple[_Literals, ...]:
-        self._refuse_above(sum(map(len, branches)))
-        return _distinct([literals for branch in branches for literals in branch])
-
-    def _either(self, branches: Sequence[tuple[_Literals, ...]]) -> tuple[_Literals, ...]:
+    def disjunction(self, parts: Sequence[SignedFormula]) -> LiteralSets:
         # Single clauses are joined in one go, so that a wide disjunction takes linear time.
+        branches = [self.of(*part) for part in parts]
         single = tuple(lit for branch in branches if len(branch) == 1 for lit in branch[0])
         found = _distinct([single])
         for branch in branches:
             if len(branch) != 1:
-                self._refuse_above(len(found) * len(branch))
+                self.refuse_above(len(found) * len(branch))
                 found = _distinct([left + right for left, right in product(found, branch)])
         return found
 
-    def _refuse_above(self, size: int) -> None:
-        if size > self.limit:
-            raise MemoryLimitError(
-                f"the formula multiplies out to {size} clauses or more; the limit is {self.limit}",
-                hint="keep it as one formula ([ … ]), split it, or raise the limit",
-            )
+    def equivalence(self, left: Formula, right: Formula, positive: bool) -> LiteralSets:
+        forward = self.disjunction([(left, False), (right, positive)])
+        return self._both([forward, self.disjunction([(left, True), (right, not positive)])])
+
+    def _both(self, branches: Sequence[LiteralSets]) -> LiteralSets:
+        self.refuse_above(sum(map(len, branches)))
+        return _distinct([literals for branch in branches for literals in branch])
 
 
-def _distinct(clauses: Sequence[_Literals]) -> tuple[_Literals, ...]:
+def _distinct(clauses: Iterable[tuple[Literal, ...]]) -> LiteralSets:
     """Drop repeated literals, tautologies, and clauses equal up to the order of literals."""
-    found: dict[frozenset[Literal], _Literals] = {}
+    found: dict[frozenset[Literal], tuple[Literal, ...]] = {}
     for literals in clauses:
         kept = dict.fromkeys(literals)
         if not any(~literal in kept for literal in kept):

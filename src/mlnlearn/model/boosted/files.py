@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern, equality
-from mlnlearn.documents import Name, Place, decode, within
+from mlnlearn.documents import Name, Place, within
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
@@ -181,8 +181,8 @@ def rules_to_plain(rules: TargetRules) -> dict[str, Any]:
     }
 
 
-def rules_from_plain(plain: object, schema: Schema) -> TargetRules:
-    """Undo `rules_to_plain`.
+def rules_from_file(file: RulesFile, schema: Schema) -> TargetRules:
+    """Return the rules of a target that a file holds, as `rules_to_plain` wrote them.
 
     Examples
     --------
@@ -190,14 +190,9 @@ def rules_from_plain(plain: object, schema: Schema) -> TargetRules:
     >>> rich = Pattern(schema["rich"], (0,))
     >>> tree = Tree(Split((rich,), Leaf(0.5), Leaf(-0.25)))
     >>> rules = TargetRules(schema["happy"], -1.0, steps=(tree,))
-    >>> rules_from_plain(rules_to_plain(rules), schema) == rules
+    >>> rules_from_file(decode(rules_to_plain(rules), RulesFile), schema) == rules
     True
     """
-    return rules_from_file(decode(plain, RulesFile), schema)
-
-
-def rules_from_file(file: RulesFile, schema: Schema) -> TargetRules:
-    """Return the rules of a target that a file holds."""
     with within("target"):
         target = schema[file.target]
     types = dict(enumerate(target.types))
