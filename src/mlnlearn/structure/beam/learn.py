@@ -25,10 +25,9 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time, never, phase
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.crowded import until, warn_where_crowded
-from mlnlearn.structure.search.growth import prune_each
-from mlnlearn.structure.search.moves import ClauseFile, Language
+from mlnlearn.structure.search.moves import ClauseFile
 from mlnlearn.structure.search.network import Model
-from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
+from mlnlearn.structure.search.settings import LanguageSettings, SearchNotes, SearchRun
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # how many times over clauses may be tried in a step until enough of them are good
@@ -53,11 +52,10 @@ class MSLNotes(SearchNotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MSL(SearchSettings[MSLNotes]):
+class MSL(LanguageSettings[MSLNotes]):
     """Learn clauses by beam search, by pseudo-likelihood (MSL; Kok & Domingos 2005).
 
-    Unlike in other searches, `held_out` and `joint` are off, as in the paper. The preset
-    ``"paper"`` has the present defaults, but its name will always mean these.
+    The preset ``"paper"`` has the present defaults, but its name will always mean these.
 
     Parameters
     ----------
@@ -66,10 +64,6 @@ class MSL(SearchSettings[MSLNotes]):
     strategy
         "beam": from the unit clauses and those of the network, change the best few clauses step by
         step. "shortest": try all clauses grown from the best shorter ones, length by length.
-    max_literals
-        Most literals of a clause.
-    max_variables
-        Most variables of a clause.
     beam
         Clauses kept in each step, and added in each round at most.
     refitted
@@ -101,12 +95,7 @@ class MSL(SearchSettings[MSLNotes]):
         }
     }
 
-    min_gain: Annotated[float, AtLeast(0)] = 0.01
-    held_out: bool = False
-    joint: bool | None = False
     strategy: Literal["beam", "shortest"] = "beam"
-    max_literals: Annotated[int, AtLeast(1)] = 4
-    max_variables: Annotated[int, AtLeast(1)] = 4
     beam: Annotated[int, AtLeast(1)] = 5
     refitted: Annotated[int, AtLeast(1)] = 10
     max_rounds: Annotated[int, AtLeast(0)] | None = None
@@ -146,19 +135,17 @@ class _BeamRun:
     def __init__(self, settings: MSL, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
-        self.language = Language(
-            search.background.schema.predicates, settings.max_literals, settings.max_variables
-        )
-        self.model = search.workers.scorer.start()
+        self.language = settings.language(search)
+        self.model = search.start()
         self.rounds = 0
         self.is_over = never  # of the screening in a round
 
     def steps(self) -> Iterator[Fitted[MLN, MSLNotes]]:
         """Add clauses until no round finds any, then prune."""
         length = 2
-        journal, background = self.search.journal, self.search.background
+        journal = self.search.journal
         yield self.network(self.model)
-        warn_where_crowded(background.schema.predicates, "msl")
+        warn_where_crowded(self.search.background.schema.predicates, "msl")
         while not self.over(length):
             self.search.course.check()
             self.is_over = phase(_SCREENING)
@@ -177,14 +164,11 @@ class _BeamRun:
             if not kept.added and not self.is_over():  # else the next round may find others
                 length += 1
             yield self.network(self.model)
-        accept, first = self.search.accept, len(background.soft)
-        yield self.network(prune_each(self.model, first, accept, journal))
+        yield self.network(self.search.pruned(self.model))
 
     def network(self, model: Model) -> Fitted[MLN, MSLNotes]:
         """Return a network with what is known of the search."""
-        notes = MSLNotes(likelihood=model.likelihood, scored=self.search.scored, rounds=self.rounds)
-        mln = self.search.background.network(model.formulas, model.weights)
-        return Fitted(mln, notes)
+        return self.search.fitted(model, MSLNotes, rounds=self.rounds)
 
     def over(self, length: int) -> bool:
         """Tell whether the search is at its end."""

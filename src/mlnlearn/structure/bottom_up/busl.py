@@ -30,15 +30,6 @@ from mlnlearn.structure.templates.learner import Template
 class BUSL(BottomUpLearner):
     """Learn clauses bottom-up, by pseudo-likelihood (BUSL; Mihalkova & Mooney 2007).
 
-    Parameters
-    ----------
-    max_literals
-        Most literals of a clause.
-    flips
-        Most literals of a clause that are asserted: 0 for denials alone; None for all signs.
-    min_weight
-        Clauses with a smaller absolute weight beside the unit clauses are dropped.
-
     Examples
     --------
     >>> from mlnlearn.data.database import Database

@@ -27,6 +27,7 @@ from mlnlearn.structure.bottom_up.grow_shrink import blanket
 from mlnlearn.structure.bottom_up.learner import BottomUpLearner
 from mlnlearn.structure.bottom_up.truth_table import Chain, TruthTable
 from mlnlearn.structure.search.moves import is_connected
+from mlnlearn.structure.search.settings import TargetSettings
 from mlnlearn.structure.templates.learner import Template
 
 
@@ -36,8 +37,6 @@ class HGSM(BottomUpLearner):
 
     Parameters
     ----------
-    max_literals
-        Most literals of a clause.
     max_same
         Most literals of one predicate in a clause.
 
@@ -81,17 +80,8 @@ class HGSM(BottomUpLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DMSP(HGSM):
+class DMSP(TargetSettings, HGSM):
     """Learn clauses that predict one predicate from the others (DMSP; Dinh et al. 2010).
-
-    Parameters
-    ----------
-    target
-        The predicate to learn rules for; the others are taken as known.
-    recursive
-        Whether a clause may hold the target more than once. Clauses are chosen by how probable each
-        atom is given all others; only where they hold the target once is that how probable all are
-        together, when none of them is known.
 
     Examples
     --------
@@ -106,14 +96,6 @@ class DMSP(HGSM):
     """
 
     one_a_template: ClassVar[bool] = True
-
-    target: str
-    recursive: bool = False
-
-    @property
-    def scored_predicates(self) -> tuple[str, ...]:
-        """The target alone."""
-        return (self.target,)
 
     def heads(self, predicates: Sequence[Predicate]) -> Iterator[int]:
         """Yield the number of the target."""

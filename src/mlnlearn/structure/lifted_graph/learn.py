@@ -34,8 +34,6 @@ class LHL(TemplateLearner):
 
     Parameters
     ----------
-    max_literals
-        Most literals of a clause.
     cost
         What a combination of clusters with a true atom costs, in nats: more makes fewer clusters.
     partners

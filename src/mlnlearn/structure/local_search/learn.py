@@ -27,10 +27,14 @@ from mlnlearn.logic.canonical import ClauseKey
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, check_time
 from mlnlearn.settings import AtLeast
-from mlnlearn.structure.search.growth import prune_each
-from mlnlearn.structure.search.moves import ClauseFile, Language
+from mlnlearn.structure.search.moves import ClauseFile
 from mlnlearn.structure.search.network import Model
-from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
+from mlnlearn.structure.search.settings import (
+    LanguageSettings,
+    SearchNotes,
+    SearchRun,
+    TargetSettings,
+)
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 
@@ -48,17 +52,11 @@ class ILSNotes(SearchNotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ILS(SearchSettings[ILSNotes]):
+class ILS(LanguageSettings[ILSNotes]):
     """Learn clauses by iterated local search, by pseudo-likelihood (ILS; Biba et al. 2008).
-
-    Unlike in other searches, `held_out` and `joint` are off, as in the paper.
 
     Parameters
     ----------
-    max_literals
-        Most literals of a clause.
-    max_variables
-        Most variables of a clause.
     tried
         How many changes of a clause, drawn at random, are tried in a step.
     strength
@@ -84,11 +82,7 @@ class ILS(SearchSettings[ILSNotes]):
     !cancer(x1) v smokes(x1)
     """
 
-    min_gain: Annotated[float, AtLeast(0)] = 0.01
-    held_out: bool = False
-    joint: bool | None = False
     max_literals: Annotated[int, AtLeast(2)] = 4
-    max_variables: Annotated[int, AtLeast(1)] = 4
     tried: Annotated[int, AtLeast(1)] = 50
     strength: Annotated[int, AtLeast(1)] = 2
     patience: Annotated[int, AtLeast(0)] = 3
@@ -108,26 +102,8 @@ class ILS(SearchSettings[ILSNotes]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscriminativeILS(ILS):
-    """Learn clauses that predict one predicate from the others (ILS-DSL; Biba et al. 2008).
-
-    Parameters
-    ----------
-    target
-        The predicate to learn rules for; the others are taken as known.
-    recursive
-        Whether a clause may hold the target more than once. Clauses are chosen by how probable each
-        atom is given all others; only where they hold the target once is that how probable all are
-        together, when none of them is known.
-    """
-
-    target: str
-    recursive: bool = False
-
-    @property
-    def scored_predicates(self) -> tuple[str, ...]:
-        """The target alone."""
-        return (self.target,)
+class DiscriminativeILS(TargetSettings, ILS):
+    """Learn clauses that predict one predicate from the others (ILS-DSL; Biba et al. 2008)."""
 
     @property
     def most_targets(self) -> int | None:
@@ -149,14 +125,13 @@ class _LocalSearchRun:
     def __init__(self, settings: ILS, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
-        predicates = search.background.schema.predicates
-        self.language = Language(predicates, settings.max_literals, settings.max_variables)
+        self.language = settings.language(search)
         self.targets = {
             number
-            for number, predicate in enumerate(predicates)
+            for number, predicate in enumerate(search.background.schema.predicates)
             if predicate.name in search.background.targets
         }
-        self.model = search.workers.scorer.start()
+        self.model = search.start()
         self.rounds = 0
 
     def steps(self) -> Iterator[Fitted[MLN, ILSNotes]]:
@@ -177,13 +152,11 @@ class _LocalSearchRun:
                     clause = self.language.read_clause(walk.literals)
                     self.model = self.model.extended(clause, np.array(walk.weights))
             yield self.fitted(self.model)
-        first = len(self.search.background.soft)
-        yield self.fitted(prune_each(self.model, first, self.search.accept, journal))
+        yield self.fitted(self.search.pruned(self.model))
 
     def fitted(self, model: Model) -> Fitted[MLN, ILSNotes]:
         """Return a network with what is known of the search."""
-        notes = ILSNotes(likelihood=model.likelihood, scored=self.search.scored, rounds=self.rounds)
-        return Fitted(self.search.background.network(model.formulas, model.weights), notes)
+        return self.search.fitted(model, ILSNotes, rounds=self.rounds)
 
     def walked(self) -> list[object]:
         """Walk; return how many were scored so far, the clause to add and the weights with it."""

@@ -77,8 +77,6 @@ class GSLP(SearchSettings[GSLPNotes]):
 
     Parameters
     ----------
-    max_literals
-        Most literals of a clause.
     max_same
         Most literals of one predicate in a clause.
     min_instances
@@ -194,7 +192,7 @@ class _GraphRun:
         self.settings = settings
         self.search = search
         self.identities = identities
-        self.model = search.workers.scorer.start()
+        self.model = search.start()
         self.graph: PredicateGraph | None = None
         self.candidates: list[Measured] = []
         self.is_over = never  # of the phase under way
@@ -225,14 +223,8 @@ class _GraphRun:
 
     def fitted(self, model: Model) -> Fitted[MLN, GSLPNotes]:
         """Return a network with what is known of the search."""
-        notes = GSLPNotes(
-            likelihood=model.likelihood,
-            scored=self.search.scored,
-            graph=self.graph,
-            candidates=tuple(self.candidates),
-        )
-        mln = self.search.background.network(model.formulas, model.weights)
-        return Fitted(mln, notes)
+        candidates = tuple(self.candidates)
+        return self.search.fitted(model, GSLPNotes, graph=self.graph, candidates=candidates)
 
     def whole_graph(self) -> PredicateGraph:
         """Build the graph, without the edges that have few true instances (lines 3 and 4)."""

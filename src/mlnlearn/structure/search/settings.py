@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,12 +14,13 @@ from mlnlearn.data.load.data import Data
 from mlnlearn.journal import Journal
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.model.mln import MLN
-from mlnlearn.run import Course, Notes, OwnNotes
+from mlnlearn.run import Course, Fitted, Notes, OwnNotes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.search.background import Background
-from mlnlearn.structure.search.growth import Acceptance
-from mlnlearn.structure.search.network import Alone
+from mlnlearn.structure.search.growth import Acceptance, prune_each
+from mlnlearn.structure.search.moves import Language
+from mlnlearn.structure.search.network import Alone, Model
 from mlnlearn.structure.search.scoring import is_joint
 from mlnlearn.structure.search.workers import Workers, workers
 
@@ -53,6 +54,8 @@ class SearchSettings(Learner[MLN, OwnNotes]):
         Standard deviation of the Gaussian prior on weights.
     initial
         A network to start from: its formulas stay, its weights are learned anew unless locked.
+    max_literals
+        Most literals of a clause.
     """
 
     min_gain: Annotated[float, AtLeast(0)] = 0.001
@@ -60,6 +63,7 @@ class SearchSettings(Learner[MLN, OwnNotes]):
     joint: bool | None = None
     sigma: Annotated[float, Above(0)] = 100.0
     initial: MLN | None = None
+    max_literals: Annotated[int, AtLeast(1)] = 4
 
     @property
     def scored_predicates(self) -> tuple[str, ...] | None:
@@ -92,6 +96,52 @@ class SearchSettings(Learner[MLN, OwnNotes]):
             unit = -found.scorer.start().likelihood if alone else 1.0
             accept = Acceptance(self.added_gain * unit, self.held_out, joint)
             yield SearchRun(background, accept, found, journal, course, self.min_gain * unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings(SearchSettings[OwnNotes]):
+    """Settings of a search among all clauses of a language.
+
+    Unlike in other searches, `held_out` and `joint` are off, as in the papers.
+
+    Parameters
+    ----------
+    max_variables
+        Most variables of a clause.
+    """
+
+    min_gain: Annotated[float, AtLeast(0)] = 0.01
+    held_out: bool = False
+    joint: bool | None = False
+    max_variables: Annotated[int, AtLeast(1)] = 4
+
+    def language(self, search: SearchRun) -> Language:
+        """Return the clauses of the data's predicates that are within the limits."""
+        predicates = search.background.schema.predicates
+        return Language(predicates, self.max_literals, self.max_variables)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSettings:
+    """Settings of a search for clauses that predict one predicate from the others.
+
+    Parameters
+    ----------
+    target
+        The predicate to learn rules for; the others are taken as known.
+    recursive
+        Whether a clause may hold the target more than once. Clauses are chosen by how probable each
+        atom is given all others; only where they hold the target once is that how probable all are
+        together, when none of them is known.
+    """
+
+    target: str
+    recursive: bool = False
+
+    @property
+    def scored_predicates(self) -> tuple[str, ...]:
+        """The target alone."""
+        return (self.target,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +203,21 @@ class SearchRun:
         )
         self.scored += len(clauses)
         return [None if self.journal.is_null(key) else self._known(key) for key in keys]
+
+    def start(self) -> Model:
+        """Return the network that every search starts from."""
+        return self.workers.scorer.start()
+
+    def pruned(self, model: Model) -> Model:
+        """Return a network without the clauses that would not be accepted if they came last."""
+        return prune_each(model, len(self.background.soft), self.accept, self.journal)
+
+    def fitted(
+        self, model: Model, notes: Callable[..., OwnNotes], **details: object
+    ) -> Fitted[MLN, OwnNotes]:
+        """Return a network with what is known of the search."""
+        known = notes(likelihood=model.likelihood, scored=self.scored, **details)
+        return Fitted(self.background.network(model.formulas, model.weights), known)
 
     def _known(self, key: str) -> Alone:
         kept = self.journal.read(key, _AloneFile)

@@ -19,10 +19,9 @@ from mlnlearn.logic.canonical import ClauseKey, canonical_key
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted
 from mlnlearn.settings import AtLeast
-from mlnlearn.structure.search.growth import add_in_turn, prune_each
-from mlnlearn.structure.search.moves import Language
+from mlnlearn.structure.search.growth import add_in_turn
 from mlnlearn.structure.search.network import Alone, Model
-from mlnlearn.structure.search.settings import SearchNotes, SearchRun, SearchSettings
+from mlnlearn.structure.search.settings import LanguageSettings, SearchNotes, SearchRun
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 _BATCH = 512
@@ -48,17 +47,11 @@ class TemplateNotes(SearchNotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TemplateLearner(SearchSettings[TemplateNotes]):
+class TemplateLearner(LanguageSettings[TemplateNotes]):
     """Base of learners that find sets of literals first.
-
-    Unlike in other searches, `held_out` and `joint` are off, as in the papers.
 
     Parameters
     ----------
-    max_literals
-        Most literals of a clause.
-    max_variables
-        Most variables of a clause.
     flips
         Most literals of a clause that are asserted: 0 for denials alone; None for all signs.
     min_weight
@@ -70,9 +63,6 @@ class TemplateLearner(SearchSettings[TemplateNotes]):
     one_a_template: ClassVar[bool] = False
     """Whether the best clause of each set of literals is tried, even if a part of it is better."""
 
-    min_gain: Annotated[float, AtLeast(0)] = 0.01
-    held_out: bool = False
-    joint: bool | None = False
     max_literals: Annotated[int, AtLeast(2)] = 4
     max_variables: Annotated[int, AtLeast(1)] = 5
     flips: Annotated[int, AtLeast(0)] | None = 1
@@ -95,34 +85,26 @@ class _TemplateRun:
     def __init__(self, settings: TemplateLearner, search: SearchRun) -> None:
         self.settings = settings
         self.search = search
-        self.language = Language(
-            search.background.schema.predicates, settings.max_literals, settings.max_variables
-        )
+        self.language = settings.language(search)
         self.templates: list[Template] = []
         self.candidates: list[ClauseKey] = []
 
     def steps(self, data: Data) -> Iterator[Fitted[MLN, TemplateNotes]]:
         """Find templates, choose clauses, add them in turn and prune."""
-        search, model = self.search, self.search.workers.scorer.start()
+        search, model = self.search, self.search.start()
         yield self.fitted(model)
         self.templates = list(dict.fromkeys(self.settings.templates(data, search.course)))
         self.candidates = self.chosen()
         clauses = [self.language.clause(key) for key in self.candidates]
-        accept, journal, larger = search.accept, search.journal, model
-        for larger in add_in_turn(model, clauses, accept, journal, search.course):
+        larger = model
+        for larger in add_in_turn(model, clauses, search.accept, search.journal, search.course):
             yield self.fitted(larger)
-        yield self.fitted(prune_each(larger, len(search.background.soft), accept, journal))
+        yield self.fitted(search.pruned(larger))
 
     def fitted(self, model: Model) -> Fitted[MLN, TemplateNotes]:
         """Return a network with what is known of the search."""
-        notes = TemplateNotes(
-            likelihood=model.likelihood,
-            scored=self.search.scored,
-            templates=len(self.templates),
-            candidates=len(self.candidates),
-        )
-        mln = self.search.background.network(model.formulas, model.weights)
-        return Fitted(mln, notes)
+        templates, candidates = len(self.templates), len(self.candidates)
+        return self.search.fitted(model, TemplateNotes, templates=templates, candidates=candidates)
 
     def chosen(self) -> list[ClauseKey]:
         """Return the clauses to be tried, the best first.
