@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -58,22 +59,48 @@ def signed(content: Mapping[str, Any]) -> dict[str, Any]:
     return found | {name: value for name, value in content.items() if name != _CHECKSUM}
 
 
-def save_model(
-    path: AnyPath, content: Mapping[str, Any], text: str, layout: Callable[[Any], str]
-) -> None:
-    """Write a model: text to read at the path, and the content as JSON beside it (``.json``).
+class SavedModel(ABC):
+    """Base of models that are text to read at a path, and JSON to load beside it (``.json``).
 
     The JSON says which text was written with it, so that text changed since is known.
     """
-    file = Path(path)
-    plain = layout(signed({**content, "rules": content_hash(text)}))
-    if nesting(plain.encode()) > MOST_DEPTH:
-        raise InputError(
-            f"trees more than {MOST_DEPTH} deep cannot be saved", hint="learn trees of fewer leaves"
-        )
-    # Rules without their JSON would be read as another model; so the JSON comes first.
-    texts = {file.with_suffix(".json"): plain}
-    write_files(texts if file.suffix == ".json" else texts | {file: text})
+
+    @abstractmethod
+    def to_plain(self) -> dict[str, Any]:
+        """Return the model as plain data, with its format."""
+
+    @abstractmethod
+    def file_text(self) -> str:
+        """Return the rules as the text of a file to read."""
+
+    @classmethod
+    @abstractmethod
+    def from_plain(cls, plain: object, where: AnyPath = "the model") -> Self:
+        """Undo `to_plain`; `where` is what errors call the file."""
+
+    @staticmethod
+    def json_text(content: object) -> str:
+        """Return plain data as the text of a file."""
+        return json.dumps(content, ensure_ascii=False) + "\n"
+
+    def save(self, path: AnyPath) -> None:
+        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
+        file, text = Path(path), self.file_text()
+        plain = self.json_text(signed({**self.to_plain(), "rules": content_hash(text)}))
+        if nesting(plain.encode()) > MOST_DEPTH:
+            raise InputError(
+                f"trees more than {MOST_DEPTH} deep cannot be saved",
+                hint="learn trees of fewer leaves",
+            )
+        # Rules without their JSON would be read as another model; so the JSON comes first.
+        texts = {file.with_suffix(".json"): plain}
+        write_files(texts if file.suffix == ".json" else texts | {file: text})
+
+    @classmethod
+    def load(cls, path: AnyPath) -> Self:
+        """Read a model that `save` wrote."""
+        file = Path(path).with_suffix(".json")
+        return cls.from_plain(read_document(file), file)
 
 
 def read_document(path: AnyPath) -> Any:

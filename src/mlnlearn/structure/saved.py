@@ -13,7 +13,6 @@ from mlnlearn.model.boosted.files import FORMAT as BOOSTED
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.paths.files import FORMAT as PATHS
-from mlnlearn.model.paths.files import from_plain as paths_from_plain
 from mlnlearn.model.paths.model import PathModel
 from mlnlearn.model.relational.files import FORMAT as FEATURES
 from mlnlearn.model.relational.model import RelationalModel
@@ -22,7 +21,12 @@ from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
 AnyModel: TypeAlias = MLN | BoostedModel | JoinBayesModel | PathModel | RelationalModel
 """What learners make."""
-_FORMATS = (BOOSTED, NET, FEATURES, PATHS)
+_KINDS: dict[str, type[BoostedModel | JoinBayesModel | PathModel | RelationalModel]] = {
+    BOOSTED: BoostedModel,
+    NET: JoinBayesModel,
+    FEATURES: RelationalModel,
+    PATHS: PathModel,
+}
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel:
@@ -53,22 +57,16 @@ def load_model(path: str | PathLike[str]) -> AnyModel:
     named = _looks_like_json(given)
     file = given if named else given.with_suffix(".json")
     plain = read_document(file) if named or file.exists() else None
-    if not isinstance(plain, dict) or plain.get("format") not in _FORMATS:
+    if not isinstance(plain, dict) or (kind := _KINDS.get(str(plain.get("format")))) is None:
         if named and given.suffix == ".json":
             raise InputError(
-                f"no model: its format is none of {', '.join(map(repr, _FORMATS))}",
+                f"no model: its format is none of {', '.join(map(repr, _KINDS))}",
                 Location(str(file)),
             )
         return MLN.read(given)
     if not named and plain.get("rules") != content_hash(read_text(given)):
         return MLN.read(given)
-    if plain["format"] == BOOSTED:
-        return BoostedModel.from_plain(plain, str(file))
-    if plain["format"] == FEATURES:
-        return RelationalModel.from_plain(plain, str(file))
-    if plain["format"] == PATHS:
-        return paths_from_plain(plain, str(file))
-    return JoinBayesModel.from_plain(plain, str(file))
+    return kind.from_plain(plain, str(file))
 
 
 def _looks_like_json(path: Path) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -14,7 +13,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples
-from mlnlearn.documents import decode, in_file, read_document, save_model, within
+from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, AnyPath
 from mlnlearn.logic.atoms import Atom
@@ -54,7 +53,7 @@ from mlnlearn.notebook import Shown, ShownTable
 
 
 @dataclass(frozen=True, repr=False)
-class BoostedModel(Shown, Plots):
+class BoostedModel(Shown, Plots, SavedModel):
     """Rules learned by functional gradient boosting. Immutable.
 
     The log-odds of a target atom are the bias plus the values of all steps. Under counting
@@ -358,7 +357,7 @@ class BoostedModel(Shown, Plots):
     def __str__(self) -> str:
         return "\n".join(f"{weight:+.4f} {rule}" for rule, weight in self.rules())
 
-    def to_plain(self) -> dict[str, object]:
+    def to_plain(self) -> dict[str, Any]:
         """Return the model as plain data, for JSON."""
         return {
             "format": FORMAT,
@@ -367,9 +366,7 @@ class BoostedModel(Shown, Plots):
             "targets": [rules_to_plain(rules) for rules in self.targets],
         }
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
-        save_model(path, self.to_plain(), self.file_text(), to_json)
+    json_text = staticmethod(to_json)
 
     def file_text(self) -> str:
         """Return the rules as the text of a file to read."""
@@ -378,12 +375,6 @@ class BoostedModel(Shown, Plots):
         if self.existential and self.is_joint:
             return f"{RULES_MARK}{comment}\n"
         return f"{RULES_MARK}{comment}\n\n{self.to_mln()}\n"
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> BoostedModel:
-        """Read a model that `save` wrote."""
-        file = FilePath(path).with_suffix(".json")
-        return cls.from_plain(read_document(file), file)
 
     @classmethod
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> BoostedModel:

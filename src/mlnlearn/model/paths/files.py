@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -14,15 +11,13 @@ from msgspec import Struct
 from mlnlearn.counting.path_rules import ClosedRules, ConstantRules
 from mlnlearn.counting.walks import Path
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.documents import Place, decode, in_file, save_model, within
+from mlnlearn.documents import Place, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath
 from mlnlearn.model.paths.model import PathModel
-from mlnlearn.model.paths.rules import rules_table
 from mlnlearn.model.paths.scoring import Aggregation, LinkWeights
 
 FORMAT = "mlnlearn paths 1"
-_READABLE = 10_000  # rules in the table to read; the JSON has all
 
 Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 EndPlace = Annotated[int, msgspec.Meta(ge=-1, lt=1 << 31)]
@@ -75,12 +70,6 @@ class PathsFile(Struct, forbid_unknown_fields=True):
     rules: str = ""
 
 
-def save_paths(model: PathModel, path: AnyPath) -> None:
-    """Write a model: its surest rules as a table, and all of it as JSON beside."""
-    table = rules_table(islice(model.rules(), _READABLE))
-    save_model(path, to_plain(model), table, _layout)
-
-
 def to_plain(model: PathModel) -> dict[str, Any]:
     """Return a model as plain values; of entities, those that rules name."""
     rules = model.constants
@@ -123,13 +112,9 @@ def to_plain(model: PathModel) -> dict[str, Any]:
     }
 
 
-def _layout(content: Any) -> str:
-    return json.dumps(content, indent=None, ensure_ascii=False) + "\n"
-
-
-def from_plain(plain: Mapping[str, Any], file: str = "") -> PathModel:
+def from_plain(plain: object, where: AnyPath) -> PathModel:
     """Make a model of plain values, checked; it has no graph yet."""
-    with in_file(file):
+    with in_file(where):
         found = decode(plain, PathsFile)
         return _model(found)
 

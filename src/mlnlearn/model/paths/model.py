@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from mlnlearn.counting.walks import MOST_WALKS
 from mlnlearn.data.database import Database
 from mlnlearn.data.graph import BACK, Graph, Longs
 from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.documents import SavedModel
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath, write_files
 from mlnlearn.model.paths.rules import PathRule, rules_table
@@ -37,8 +39,11 @@ if TYPE_CHECKING:
     from mlnlearn.model.paths.explain import ExplainedTriple
 
 
+_READABLE = 10_000  # rules in the table to read
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PathModel(Shown, Plots):
+class PathModel(Shown, Plots, SavedModel):
     """Rules along the paths of a knowledge graph, weighted.
 
     Attributes
@@ -197,11 +202,22 @@ class PathModel(Shown, Plots):
         """Write the rules as a table: support, body size, confidences, head coverage, rule."""
         write_files({path: rules_table(self.rules(relation))})
 
-    def save(self, path: AnyPath) -> None:
-        """Write the model: its surest rules as a table, and all of it as JSON beside."""
-        from mlnlearn.model.paths.files import save_paths  # noqa: PLC0415 - which knows this class
+    def file_text(self) -> str:
+        """Return the surest rules as a table to read; the JSON has all."""
+        return rules_table(islice(self.rules(), _READABLE))
 
-        save_paths(self, path)
+    def to_plain(self) -> dict[str, Any]:
+        """Return the model as plain data, for JSON; of entities, those that rules name."""
+        from mlnlearn.model.paths.files import to_plain  # noqa: PLC0415 - which knows this class
+
+        return to_plain(self)
+
+    @classmethod
+    def from_plain(cls, plain: object, where: AnyPath = "the model") -> PathModel:
+        """Undo `to_plain`; the model has no graph yet."""
+        from mlnlearn.model.paths.files import from_plain  # noqa: PLC0415 - which knows this class
+
+        return from_plain(plain, where)
 
     def summary(self) -> str:
         """Say how many rules there are."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path as FilePath
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +14,7 @@ from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relat
 from mlnlearn.counting.staleness import overdue, seen_earlier
 from mlnlearn.data.database import Columns, Database, are_among
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
-from mlnlearn.documents import decode, in_file, read_document, save_model, within
+from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, AnyPath
 from mlnlearn.logic.atoms import Atom
@@ -50,7 +47,7 @@ Kind = Literal["logistic", "classes", "squares"]
 
 
 @dataclass(frozen=True, repr=False)
-class RelationalModel(Shown, Plots):
+class RelationalModel(Shown, Plots, SavedModel):
     """Trees of tests on features along links, whose values add up to scores. Immutable.
 
     Attributes
@@ -442,11 +439,7 @@ class RelationalModel(Shown, Plots):
         other = None if self.alone is None else self.alone.distilled()
         return replace(self, start=alone.start, trees=alone.trees(), listed=alone, alone=other)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
-        save_model(path, self.as_plain(), self.file_text(), _json)
-
-    def as_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Return the model as plain data."""
         return {
             "format": FORMAT,
@@ -506,12 +499,6 @@ class RelationalModel(Shown, Plots):
         return derived_database(schema, known.domains, passing, keys)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> RelationalModel:
-        """Read a model that `save` wrote."""
-        file = FilePath(path).with_suffix(".json")
-        return cls.from_plain(read_document(file), file)
-
-    @classmethod
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> RelationalModel:
         """Return the model that plain content of a file says."""
         with in_file(where):
@@ -552,7 +539,3 @@ class RelationalModel(Shown, Plots):
             found, start=tuple(file.alone.start), trees=tuple(other[0]), listed=other[1]
         )
         return replace(found, alone=alone)
-
-
-def _json(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False) + "\n"

@@ -6,9 +6,7 @@ import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +17,7 @@ from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import Mapping as TableMapping
 from mlnlearn.data.load.mapping import MappingFile
-from mlnlearn.documents import decode, in_file, read_document, save_model, within
+from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import AnyPath
 from mlnlearn.infer.explain import explain
@@ -47,7 +45,7 @@ FORMAT = "mlnlearn join bayes 1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JoinBayesModel(Shown, Plots):
+class JoinBayesModel(Shown, Plots, SavedModel):
     """A parametrized Bayes net and the weighted conjunctions made from it. Immutable.
 
     Attributes
@@ -182,10 +180,10 @@ class JoinBayesModel(Shown, Plots):
             "leaf_values": sum(int(family.emitted.sum()) for family in self.families),
         }
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model: rules to read at the path, JSON to load beside it (``.json``)."""
+    def to_plain(self) -> dict[str, Any]:
+        """Return the model as plain data, for JSON."""
         places = {node: place for place, node in enumerate(self.net.nodes)}
-        data = {
+        return {
             "format": FORMAT,
             "schema": str(self.schema),
             "net": self.net.as_dict(),
@@ -193,17 +191,15 @@ class JoinBayesModel(Shown, Plots):
             "weights": self.weights.tolist(),
             "mapping": None if self.mapping is None else self.mapping.as_dict(),
         }
-        save_model(path, data, self.file_text(), _json)
+
+    @staticmethod
+    def json_text(content: object) -> str:
+        """Return plain data as the text of a file that people can read."""
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     def file_text(self) -> str:
         """Return the rules as the text of a file to read."""
         return self.mln().file_text()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> JoinBayesModel:
-        """Read a model that `save` wrote."""
-        file = Path(path).with_suffix(".json")
-        return cls.from_plain(read_document(file), file)
 
     @classmethod
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> JoinBayesModel:
@@ -240,10 +236,6 @@ class JoinBayesFile(Struct, forbid_unknown_fields=True):
     mapping: MappingFile | None = None
     checksum: str = ""
     rules: str = ""
-
-
-def _json(content: object) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _check_predicates(net: ParametrizedBayesNet, schema: Schema) -> None:
