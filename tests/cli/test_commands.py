@@ -224,7 +224,7 @@ def test_count_shows_the_first_rows_of_many(folder, program):
     (folder / "many.db").write_text("".join(f"smokes(P{k})\n" for k in range(50)))
     arguments = ("count", "smokes(x)", "many.db", "--schema", "people.mln", "--by", "x")
     _, out, _ = program(*arguments)
-    assert out.splitlines()[-1] == "… and 30 more rows; --json lists all"
+    assert out.splitlines()[-1] == "… and 30 more; --json lists all"
     _, out, _ = program(*arguments, "--json")
     assert len(json.loads(out)["by"]) == 50
 

@@ -18,6 +18,7 @@ from mlnlearn.cli.infer import infer
 from mlnlearn.cli.inspect import inspect
 from mlnlearn.cli.learn import learn
 from mlnlearn.cli.loglik import loglik
+from mlnlearn.cli.options import option
 from mlnlearn.cli.plain import PlainCommand, PlainGroup
 from mlnlearn.cli.project import FILE, project_options
 from mlnlearn.cli.report import report
@@ -88,15 +89,13 @@ def _program(
         bool, typer.Option("--quiet", help="Neither notes nor progress; warnings stay.")
     ] = False,
     log_level: Annotated[
-        LogLevel | None,
-        typer.Option(help="Log what the library does, to standard error.", show_default=False),
+        LogLevel | None, option(help="Log what the library does, to standard error.")
     ] = None,
     dialect: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Of any command: the system that .mln files were written for: alchemy, tuffy, "
-            "rockit, lomrf or pracmln; found out unless given.",
-            show_default=False,
+            "rockit, lomrf or pracmln; found out unless given."
         ),
     ] = None,
 ) -> None:

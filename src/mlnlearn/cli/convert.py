@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import MappingOption, SchemaOption
-from mlnlearn.cli.options import TablesOption
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.options import (
+    ForceOption,
+    MappingOption,
+    SchemaOption,
+    TablesOption,
+)
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import read
 from mlnlearn.errors import InputError

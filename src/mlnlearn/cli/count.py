@@ -8,9 +8,23 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import FilesArgument, JsonOption, MappingOption, SchemaOption
-from mlnlearn.cli.options import EngineOption, MemoryOption
-from mlnlearn.cli.show import console, heading, print_json, print_table, share
+from mlnlearn.cli.options import (
+    EngineOption,
+    FilesArgument,
+    JsonOption,
+    MappingOption,
+    MemoryOption,
+    SchemaOption,
+)
+from mlnlearn.cli.show import (
+    SHOWN,
+    console,
+    heading,
+    print_json,
+    print_more,
+    print_table,
+    share,
+)
 from mlnlearn.cli.sources import load
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
@@ -22,8 +36,6 @@ from mlnlearn.logic.formulas import (
     free_variables,
     variable_types,
 )
-
-_SHOWN = 20
 
 Rows = list[tuple[tuple[str, ...], int]]
 
@@ -70,10 +82,9 @@ def count(
     if groups:
         out.print()
         titles = (*map(str, groups), "true groundings")
-        shown = [(*names, f"{number:,}") for names, number in rows[:_SHOWN]]
+        shown = [(*names, f"{number:,}") for names, number in rows[:SHOWN]]
         print_table(out, titles, shown, words=range(len(groups)))
-        if len(rows) > _SHOWN:
-            out.print(f"… and {len(rows) - _SHOWN:,} more rows; --json lists all")
+        print_more(out, len(rows), "--json lists all")
 
 
 def _refuse_either_sign(formula: Formula) -> None:

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.options import ForceOption, option
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.show import console, heading, print_table
 from mlnlearn.files import write_files
 
@@ -65,10 +66,7 @@ def demo(
     report: Annotated[Path, typer.Option(help="Write the page here.")] = Path("demo.html"),
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Keep the data, too: as an SQLite file (shop), or in a new folder.",
-            show_default=False,
-        ),
+        option(help="Keep the data, too: as an SQLite file (shop), or in a new folder."),
     ] = None,
     force: ForceOption = False,
 ) -> None:

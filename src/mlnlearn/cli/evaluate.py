@@ -24,32 +24,34 @@ from mlnlearn.cli.evaluate_data import (
 from mlnlearn.cli.evaluate_learners import entries, from_tables, grids, with_settings
 from mlnlearn.cli.evaluate_rows import evaluate_rows
 from mlnlearn.cli.evaluate_show import plain, print_comparisons, print_folds, print_means
-from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     BoostSRLOption,
     EngineOption,
+    ForceOption,
+    JobsOption,
+    JsonOption,
+    MappingOption,
     MemoryOption,
     MoreArgument,
     NoDatabasesOption,
+    OrderOption,
     PresetOption,
+    SchemaOption,
     SetOption,
     TablesOption,
     TaskOption,
-    names,
-)
-from mlnlearn.cli.outputs import ForceOption, check
-from mlnlearn.cli.progress import Reporter
-from mlnlearn.cli.show import complain, console, print_json
-from mlnlearn.cli.sources import background_of, read, with_background
-from mlnlearn.cli.triples import (
-    OrderOption,
     TestOption,
     TriplesOption,
     ValidOption,
-    evaluate_triples,
-    read_split,
+    names,
+    option,
 )
+from mlnlearn.cli.outputs import check
+from mlnlearn.cli.progress import Reporter
+from mlnlearn.cli.show import complain, console, print_json
+from mlnlearn.cli.sources import background_of, read, with_background
+from mlnlearn.cli.triples import evaluate_triples, read_split
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
@@ -80,10 +82,9 @@ class _Contest:
 def evaluate(
     learner: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all. With "
-            "--triples, by default paths.",
-            show_default=False,
+            "--triples, by default paths."
         ),
     ] = None,
     db: NoDatabasesOption = None,
@@ -98,18 +99,16 @@ def evaluate(
     mapping: MappingOption = None,
     query: Annotated[
         str,
-        typer.Option(
+        option(
             help="Predicates to predict, with commas; several are hidden and predicted together. "
-            "By default, of tables, all their attributes.",
-            show_default=False,
+            "By default, of tables, all their attributes."
         ),
     ] = "",
     target: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="TABLE.COLUMN",
             help="Instead of --query, of --tables: the column to predict, of rows kept aside.",
-            show_default=False,
         ),
     ] = "",
     task: TaskOption = None,
@@ -140,22 +139,19 @@ def evaluate(
     set_: SetOption = None,
     try_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--try",
             metavar="NAME=VALUE",
             help="A value of a setting to choose from, by validation within the training data; "
             "give it once for each value.",
-            show_default=False,
         ),
     ] = None,
     choose_by: Annotated[
         str, typer.Option(help="The metric by which --try chooses.", show_default=True)
     ] = "auc_pr",
     seeds: Annotated[int, typer.Option(help="Repeat with seeds 0, 1, ….", min=1)] = 1,
-    jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.", min=1)] = 1,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the results as JSON.", show_default=False)
-    ] = None,
+    jobs: JobsOption = 1,
+    out: Annotated[Path | None, option(help="Write the results as JSON.")] = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineOption = None,

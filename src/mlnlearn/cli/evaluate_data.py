@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.options import names
+from mlnlearn.cli.options import (
+    names,
+    option,
+)
 from mlnlearn.errors import InputError
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
@@ -17,35 +20,26 @@ if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
 
 GroupsOption = Annotated[
     str,
-    typer.Option(
+    option(
         help="Leave out groups: a label for each database, with commas; or, of one database, the "
-        "predicate that gives each entity its group.",
-        show_default=False,
+        "predicate that gives each entity its group."
     ),
 ]
 EntitiesOption = Annotated[
-    str,
-    typer.Option(
-        help="Split at random by the constants of these types, with commas.", show_default=False
-    ),
+    str, option(help="Split at random by the constants of these types, with commas.")
 ]
 PartsOption = Annotated[
     int, typer.Option(help="Into so many parts, where entities are split.", min=2)
 ]
 TimeOption = Annotated[
     str,
-    typer.Option(
+    option(
         help="Train on the past, test on the future: a type of times, or the predicate that gives "
-        "each entity its time.",
-        show_default=False,
+        "each entity its time."
     ),
 ]
 CutsOption = Annotated[
-    str,
-    typer.Option(
-        help="With --time: the last times to train on, with commas; a fold each.",
-        show_default=False,
-    ),
+    str, option(help="With --time: the last times to train on, with commas; a fold each.")
 ]
 
 

@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     ClosedOption,
+    JsonOption,
+    MappingOption,
     ModelOption,
     MoreArgument,
     NoDatabasesOption,
     OpenOption,
+    OrderOption,
+    SchemaOption,
     TablesOption,
     TaskOption,
+    TriplesOption,
     names,
     one_database,
     read_model,
@@ -23,7 +27,7 @@ from mlnlearn.cli.options import (
 from mlnlearn.cli.rows import explain_row
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import tables_for
-from mlnlearn.cli.triples import OrderOption, TriplesOption, explain_triple
+from mlnlearn.cli.triples import explain_triple
 from mlnlearn.errors import InputError
 
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import mlnlearn as ml
 from mlnlearn.cli.rows import FILLED_NOTE
-from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.show import SHOWN, console, heading, print_json, print_more, print_table
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import check_new
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.structure.join_bayes.fill import Filled
-
-_SHOWN = 20
 
 
 def fill(
@@ -84,7 +82,6 @@ def _print(answered: Filled, seconds: float) -> None:
         for atom, value, chance in part.most_probable(answered.database)
     ]
     if rows:
-        print_table(screen, ("cell", "most probable", "probability"), rows[:_SHOWN], words=(0, 1))
-    if len(rows) > _SHOWN:
-        screen.print(f"… and {len(rows) - _SHOWN:,} more; --out or --json gives all values of all")
+        print_table(screen, ("cell", "most probable", "probability"), rows[:SHOWN], words=(0, 1))
+    print_more(screen, len(rows), "--out or --json gives all values of all")
     screen.print(f"\nexact, given all cells that are not empty; {seconds:.2f} CPU seconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,76 +14,78 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.fill import fill
-from mlnlearn.cli.inspect import JsonOption, MappingOption
 from mlnlearn.cli.options import (
     BoostSRLOption,
     ClosedOption,
     EngineOption,
+    ForceOption,
+    JsonOption,
+    MappingOption,
     MemoryOption,
     ModelOption,
     MoreArgument,
     OpenOption,
+    OrderOption,
     SeedOption,
     TablesOption,
     TaskOption,
+    TriplesOption,
     finite,
     names,
+    option,
     read_model,
 )
 from mlnlearn.cli.options import one_database as only
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.rows import answer_rows
-from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.show import (
+    SHOWN,
+    complain,
+    console,
+    heading,
+    print_json,
+    print_more,
+    print_table,
+)
 from mlnlearn.cli.sources import tables_for
-from mlnlearn.cli.triples import OrderOption, TriplesOption, answer_triples
+from mlnlearn.cli.triples import answer_triples
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.model.answers import Answer, Answers
 
-_SHOWN = 20
-
 
 def infer(  # noqa: PLR0915 - one branch for each kind of data
     model: ModelOption,
-    db: Annotated[
-        list[Path] | None,
-        typer.Option("--db", help="The database that is given.", show_default=False),
-    ] = None,
+    db: Annotated[list[Path] | None, option("--db", help="The database that is given.")] = None,
     query: Annotated[
         str,
-        typer.Option(
+        option(
             help="Predicates to ask for, with commas; with --tables, by default all columns that "
-            "have empty cells.",
-            show_default=False,
+            "have empty cells."
         ),
     ] = "",
     more: MoreArgument = None,
     tables: TablesOption = None,
     triples: TriplesOption = None,
     order: OrderOption = "",
-    relation: Annotated[
-        str, typer.Option(help="With --triples: the relation to ask for.", show_default=False)
-    ] = "",
+    relation: Annotated[str, option(help="With --triples: the relation to ask for.")] = "",
     head: Annotated[
-        str | None,
-        typer.Option(help="With --triples: the head whose tails to give.", show_default=False),
+        str | None, option(help="With --triples: the head whose tails to give.")
     ] = None,
     tail: Annotated[
-        str | None,
-        typer.Option(help="With --triples: the tail whose heads to give.", show_default=False),
+        str | None, option(help="With --triples: the tail whose heads to give.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="With --triples: how many answers.", min=1)] = 10,
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
     filled: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE.sqlite|DIR",
             help="With --tables: write the tables with empty cells filled in, to a new SQLite "
             "file or a new folder of CSV files.",
-            show_default=False,
         ),
     ] = None,
     mapping: MappingOption = None,
@@ -109,25 +111,17 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     ] = False,
     samples: Annotated[
         int | None,
-        typer.Option(
-            help="Samples, where sampling is needed; by default as many as `query` takes.",
-            min=1,
-            show_default=False,
+        option(
+            help="Samples, where sampling is needed; by default as many as `query` takes.", min=1
         ),
     ] = None,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Time limit of each sampled part.", show_default=False, min=0, callback=finite
-        ),
+        float | None, option(help="Time limit of each sampled part.", min=0, callback=finite)
     ] = None,
     seed: SeedOption = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the answers, as CSV, or Parquet if the name ends in .parquet.",
-            show_default=False,
-        ),
+        option(help="Write the answers, as CSV, or Parquet if the name ends in .parquet."),
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -180,9 +174,7 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
             raise InputError("--method lifted does not take --query-evidence")
         chunks = [ml.lifted_query(found, evidence, asked, open=opened, closed=shut)]
     else:
-        if not isinstance(found, ml.MLN):
-            refused = query_evidence and not isinstance(found, ml.RelationalModel)
-            _check_boosted(method, opened, refused)
+        _check_method(found, method, opened, query_evidence)
         chunks = ml.query_in_chunks(
             found,
             evidence,
@@ -197,11 +189,10 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     if json:
         (answers,) = chunks = list(chunks)
     summary = _Summary()
+    seen = summary.seeing(chunks)
     if out is not None:
-        ml.write_answers(out, summary.seeing(chunks))
-    else:
-        for _ in summary.seeing(chunks):
-            pass
+        ml.write_answers(out, seen)
+    deque(seen, maxlen=0)  # what nobody wrote
     seconds = time.process_time() - started
     if not summary.converged:
         complain("warning", "some parts did not converge: take more --samples")
@@ -251,8 +242,12 @@ def _evidence(
     return ml.read_db(path, schema=declarations, name=str(path)), ()
 
 
-def _check_boosted(method: str, opened: Collection[str], query_evidence: bool) -> None:
-    if opened or query_evidence or method not in ("auto", "exact", "gibbs"):
+def _check_method(model: object, method: str, opened: Collection[str], asks_listed: bool) -> None:
+    """Refuse what only networks can do."""
+    if isinstance(model, ml.MLN):
+        return
+    asks_listed = asks_listed and not isinstance(model, ml.RelationalModel)
+    if opened or asks_listed or method not in ("auto", "exact", "gibbs"):
         raise InputError(
             f"a boosted model takes neither --open nor --query-evidence nor --method {method}",
             hint="it predicts its targets from all other predicates; methods are auto, exact"
@@ -274,8 +269,8 @@ class _Summary:
             self.atoms += len(answers)
             self.converged &= answers.converged
             self.methods.update(component.method for component in answers.components)
-            ranked = [*self.best, *answers.top(_SHOWN)]
-            self.best = sorted(ranked, key=lambda answer: -answer.probability)[:_SHOWN]
+            ranked = [*self.best, *answers.top(SHOWN)]
+            self.best = sorted(ranked, key=lambda answer: -answer.probability)[:SHOWN]
             yield answers
 
     def show(self, query: str, seconds: float) -> None:
@@ -291,8 +286,7 @@ class _Summary:
             for a in self.best
         ]
         print_table(screen, ("atom", "probability", "standard error"), rows)
-        if self.atoms > _SHOWN:
-            screen.print(f"… and {self.atoms - _SHOWN:,} more; --out or --json gives all")
+        print_more(screen, self.atoms)
         parts = ", ".join(f"{count:,} by {name}" for name, count in self.methods.most_common())
         screen.print(f"\ncomponents: {parts or 'none'}; {seconds:.2f} CPU seconds")
 

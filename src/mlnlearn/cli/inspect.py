@@ -12,8 +12,19 @@ from rich.console import Console
 
 import mlnlearn as ml
 from mlnlearn.cli.inspect_tables import print_reading, reading_as_json
-from mlnlearn.cli.options import TablesOption, TimeColumnOption, UntilOption, cut_off
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.options import (
+    FILES,
+    ForceOption,
+    JsonOption,
+    MappingOption,
+    SchemaOption,
+    TablesOption,
+    TimeColumnOption,
+    UntilOption,
+    cut_off,
+    option,
+)
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.show import (
     MOST_REMARKS,
     complain,
@@ -33,29 +44,6 @@ from mlnlearn.logic.schema import Schema
 if TYPE_CHECKING:  # loading NumPy can wait until the command runs
     from mlnlearn.data.profile import DatabaseProfile, Profile
 
-FILES = typer.Argument(
-    help="Alchemy .db files (also gzip), SQLite or DuckDB files, CSV or Parquet files, "
-    "or folders of those.",
-    show_default=False,
-)
-FilesArgument = Annotated[list[Path], FILES]
-SchemaOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--schema",
-        help="Declarations: an .mln file for .db files (without it, schema.mln beside the file), "
-        "an .sql file with CREATE TABLE statements for CSV and Parquet.",
-        show_default=False,
-    ),
-]
-MappingOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--mapping", help="Changes to how tables become predicates (TOML).", show_default=False
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
-
 
 def inspect(
     files: Annotated[list[Path] | None, FILES] = None,
@@ -65,8 +53,7 @@ def inspect(
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
     write_mapping: Annotated[
-        Path | None,
-        typer.Option(help="Write how tables were read (TOML), to change it.", show_default=False),
+        Path | None, option(help="Write how tables were read (TOML), to change it.")
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All remarks; of tables, types and predicates too.")

@@ -9,27 +9,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     BoostSRLOption,
     EngineOption,
+    ForceOption,
+    JobsOption,
+    JsonOption,
+    MappingOption,
     MemoryOption,
+    ModelOutOption,
     MoreArgument,
     NoDatabasesOption,
+    OrderOption,
     PresetOption,
+    SchemaOption,
     SetOption,
     TablesOption,
     TaskOption,
     TimeColumnOption,
+    TriplesOption,
     UntilOption,
     cut_off,
     names,
+    option,
 )
-from mlnlearn.cli.outputs import ForceOption, beside_of, check, model_files
+from mlnlearn.cli.outputs import beside_of, check, model_files
 from mlnlearn.cli.progress import fit
 from mlnlearn.cli.rows import learn_rows
-from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.show import SHOWN, console, heading, print_json, print_more, print_table
 from mlnlearn.cli.sources import (
     background_of,
     keep_mapping,
@@ -37,14 +45,7 @@ from mlnlearn.cli.sources import (
     read,
     with_background,
 )
-from mlnlearn.cli.triples import (
-    OrderOption,
-    TriplesOption,
-    learn_triples,
-    read_split,
-    relation_targets,
-    triples_learner,
-)
+from mlnlearn.cli.triples import learn_triples, read_split, relation_targets, triples_learner
 from mlnlearn.errors import InputError
 from mlnlearn.registry import BASES, LEARNERS, Entry
 from mlnlearn.settings import preset_of
@@ -52,8 +53,6 @@ from mlnlearn.settings import preset_of
 if TYPE_CHECKING:  # loading the learners can wait until the command runs
     from mlnlearn.structure.saved import AnyModel
 
-_SHOWN = 20
-_MEGABYTE = 1e6
 
 Weighted = list[tuple[str, float | None]]
 
@@ -70,37 +69,24 @@ def learn(
     task: TaskOption = None,
     predict: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="TABLE.COLUMN",
             help="Make the examples from --tables: what this column will hold (with --for and "
             "--within).",
-            show_default=False,
         ),
     ] = "",
     for_: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="TABLE",
-            help="The entities that --predict is about.",
-            show_default=False,
-        ),
+        str, option("--for", metavar="TABLE", help="The entities that --predict is about.")
     ] = "",
     within: Annotated[
-        str,
-        typer.Option(
-            metavar="SPAN", help="How far ahead: 12h, 30d, 8w, 6m, 1y.", show_default=False
-        ),
+        str, option(metavar="SPAN", help="How far ahead: 12h, 30d, 8w, 6m, 1y.")
     ] = "",
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
     target: Annotated[
         str,
-        typer.Option(
-            help="What to learn rules for: predicates, with commas; of tables, TABLE.COLUMN.",
-            show_default=False,
-        ),
+        option(help="What to learn rules for: predicates, with commas; of tables, TABLE.COLUMN."),
     ] = "",
     base: Annotated[
         str | None,
@@ -121,20 +107,14 @@ def learn(
         ),
     ] = None,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(help="Stop after so long, with the best model so far.", show_default=False),
+        float | None, option(help="Stop after so long, with the best model so far.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.", min=1)] = 1,
+    jobs: JobsOption = 1,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="Keep intermediate results here; a run that was stopped goes on from there.",
-            show_default=False,
-        ),
+        option(help="Keep intermediate results here; a run that was stopped goes on from there."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the model here.", show_default=False)
-    ] = None,
+    out: ModelOutOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineOption = None,
@@ -198,15 +178,12 @@ def learn(
                 "learner": learner,
                 "rules": [{"rule": rule, "weight": weight} for rule, weight in rules],
                 "train_cpu_seconds": cost.cpu_seconds,
-                "peak_memory_mb": cost.peak_bytes / _MEGABYTE,
+                "peak_memory_mb": cost.megabytes,
             }
         )
         return
     _print_rules(rules, ordered=(base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem"))
-    console().print(
-        f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
-        f"written to {out}"
-    )
+    console().print(f"\n{cost}; written to {out}")
 
 
 def configured(
@@ -338,11 +315,10 @@ def _print_rules(rules: Weighted, *, ordered: bool) -> None:
     # by what is shown of the weight, so that round-off does not decide
     ranked = rules if ordered else sorted(rules, key=lambda r: (-round(abs(r[1] or 0.0), 4), r[0]))
     shown = [
-        (rule, "always" if weight is None else f"{weight:+.4f}") for rule, weight in ranked[:_SHOWN]
+        (rule, "always" if weight is None else f"{weight:+.4f}") for rule, weight in ranked[:SHOWN]
     ]
     print_table(screen, ("rule", "weight"), shown)
-    if len(rules) > _SHOWN:
-        screen.print(f"… and {len(rules) - _SHOWN:,} more; the model has all")
+    print_more(screen, len(rules), "the model has all")
 
 
 def _print_settings(name: str, entry: Entry) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption
 from mlnlearn.cli.options import (
     DatabasesOption,
+    JsonOption,
     ModelOption,
     MoreArgument,
     one_database,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,79 +15,116 @@ from mlnlearn.resources import counting_with
 
 LEARNER_NAMES = ", ".join(LEARNERS)
 
+
+def option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option whose default, mostly "nothing", is not shown."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **more)
+
+
 ModelOption = Annotated[
     Path, typer.Option("--model", help="A model: an .mln file, or what learn wrote.")
 ]
-_DATABASES = typer.Option("--db", help="Databases, one or more after --db.", show_default=False)
+_DATABASES = option("--db", help="Databases, one or more after --db.")
 DatabasesOption = Annotated[list[Path], _DATABASES]
 NoDatabasesOption = Annotated[list[Path] | None, _DATABASES]  # where there may be tables instead
 # Words that follow the first database: `--db fold1.db fold2.db` reads like `--db fold1.db --db …`.
 MoreArgument = Annotated[list[Path] | None, typer.Argument(hidden=True)]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A setting of the learner; may be given several times.",
-        show_default=False,
+    option(
+        "--set", metavar="NAME=VALUE", help="A setting of the learner; may be given several times."
     ),
 ]
 PresetOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--preset",
         metavar="NAME",
         help="Settings of the learner that go together, such as 'paper'; --set changes some.",
-        show_default=False,
     ),
 ]
 TablesOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--tables",
         metavar="DIR|FILE|URL",
         help="Tables: a folder of CSV or Parquet files (with schema.sql), an SQLite or DuckDB "
         "file, or an address such as postgresql://user@host/name.",
-        show_default=False,
     ),
 ]
 BoostSRLOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         "--boostsrl",
         metavar="DIR",
         help="A folder of BoostSRL: facts, examples, modes; give it once for each folder.",
-        show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--until",
         metavar="DATE",
         help="Use only rows of --tables up to this day, moment or number (see --time-column).",
-        show_default=False,
     ),
 ]
 TimeColumnOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--time-column",
         metavar="TABLE.COLUMN",
         help="The column that says when a row is from; may be given for several tables.",
-        show_default=False,
     ),
 ]
 TaskOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--task",
         metavar="FILE.csv",
         help="Examples to --tables: a key of a table, as of when, and the label to predict; only "
         "rows before an example's time count for it.",
-        show_default=False,
     ),
 ]
+FILES = typer.Argument(
+    help="Alchemy .db files (also gzip), SQLite or DuckDB files, CSV or Parquet files, "
+    "or folders of those.",
+    show_default=False,
+)
+FilesArgument = Annotated[list[Path], FILES]
+SchemaOption = Annotated[
+    Path | None,
+    option(
+        "--schema",
+        help="Declarations: an .mln file for .db files (without it, schema.mln beside the file), "
+        "an .sql file with CREATE TABLE statements for CSV and Parquet.",
+    ),
+]
+MappingOption = Annotated[
+    Path | None, option("--mapping", help="Changes to how tables become predicates (TOML).")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+TriplesOption = Annotated[
+    Path | None,
+    option(
+        "--triples",
+        metavar="FILE",
+        help="A knowledge graph: a file of triples (head, relation, tail) with tabs or commas, or "
+        "N-Triples; also gzip.",
+    ),
+]
+OrderOption = Annotated[
+    str,
+    option("--order", help='The order of the cells of --triples, such as "relation head tail".'),
+]
+ValidOption = Annotated[
+    Path | None, option("--valid", metavar="FILE", help="Triples to choose settings by.")
+]
+TestOption = Annotated[Path | None, option("--test", metavar="FILE", help="Triples to rank.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace files that mlnlearn did not write.")
+]
+JobsOption = Annotated[int, typer.Option(help="Processes; results do not depend on it.", min=1)]
+ModelOutOption = Annotated[Path | None, option(help="Write the model here.")]
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**63 - 1)
 ]

@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from mlnlearn.errors import InputError
 from mlnlearn.files import check_outputs, read_text
@@ -16,10 +13,6 @@ from mlnlearn.syntax.mln import RULES
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"\n]*)"', re.MULTILINE)
 _MOST_INCLUDED = 1000
-
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace files that mlnlearn did not write.")
-]
 
 
 def check(

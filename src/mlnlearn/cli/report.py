@@ -9,20 +9,26 @@ from typing import Annotated
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import MappingOption
 from mlnlearn.cli.options import (
+    ForceOption,
+    MappingOption,
     ModelOption,
     MoreArgument,
     NoDatabasesOption,
+    OrderOption,
     TablesOption,
     TaskOption,
+    TestOption,
+    TriplesOption,
+    ValidOption,
     names,
+    option,
 )
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.rows import report_rows, rows_data
 from mlnlearn.cli.show import console
 from mlnlearn.cli.sources import load, tables_for
-from mlnlearn.cli.triples import OrderOption, TestOption, TriplesOption, ValidOption, triples_page
+from mlnlearn.cli.triples import triples_page
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 
@@ -52,10 +58,9 @@ def report(
     ] = "",
     trained_on: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             help="Databases that the model was learned from, one after each --trained-on: the page "
-            "then says whether its scores are those of held-out data.",
-            show_default=False,
+            "then says whether its scores are those of held-out data."
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "",

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import mlnlearn as ml
 from mlnlearn.cli.progress import fit
-from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.show import (
+    SHOWN,
+    complain,
+    console,
+    heading,
+    print_json,
+    print_more,
+    print_table,
+)
 from mlnlearn.errors import InputError
 from mlnlearn.files import check_new, write_files
 
@@ -22,9 +30,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 
 FILLED_NOTE = "the table filled_cells says which"
 """Where filled cells are marked."""
-_SHOWN = 20
 _EXPLAINED = 50
-_MEGABYTE = 1e6
 
 
 def learn_rows(
@@ -52,17 +58,14 @@ def learn_rows(
                 "held_out": {} if held_out is None else held_out.scores,
                 "baseline": {} if held_out is None else held_out.baseline,
                 "cpu_seconds": cost.cpu_seconds,
-                "peak_mb": cost.peak_bytes / _MEGABYTE,
+                "peak_mb": cost.megabytes,
             }
         )
         return
     screen = console()
     _print_rules(screen, rules)
     _print_scores(screen, held_out)
-    screen.print(
-        f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
-        f"written to {out}, and to look at: {page}"
-    )
+    screen.print(f"\n{cost}; written to {out}, and to look at: {page}")
 
 
 def warn_of_leaks(data: ml.Data, target: str) -> None:
@@ -74,8 +77,8 @@ def warn_of_leaks(data: ml.Data, target: str) -> None:
 def _shown(model: Any) -> list[ml.ShownRule]:
     """Return the rules to be shown; those of a model of predicates as they are written."""
     if isinstance(model, ml.RelationalModel):
-        return model.shown_rules(_SHOWN)
-    rules = list(model.rules())[:_SHOWN]
+        return model.shown_rules(SHOWN)
+    rules = list(model.rules())[:SHOWN]
     return [ml.ShownRule(text, text, None, None, None, weight) for text, weight in rules]
 
 
@@ -131,11 +134,10 @@ def answer_rows(
             "note",
             f"no cell of {model.target} is empty; --task FILE.csv asks for rows of your choice",
         )
-    records = [tuple(r.values()) for _, r in zip(range(_SHOWN), answers.records(), strict=False)]
+    records = [tuple(r.values()) for _, r in zip(range(SHOWN), answers.records(), strict=False)]
     if records:
         print_table(screen, ("row", *answers.columns()), records, words=(0,))
-    if len(answers) > _SHOWN:
-        screen.print(f"… and {len(answers) - _SHOWN:,} more; --out or --json gives all")
+    print_more(screen, len(answers))
     screen.print(f"\n{seconds:.2f} CPU seconds" + (f"; written to {out}" if out else ""))
     if filled is not None:
         screen.print(f"tables without those empty cells written to {filled}; {FILLED_NOTE}")

@@ -22,6 +22,8 @@ MOST_REMARKS = 20
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 """Whether the run of the program is a quiet one; its entry sets it."""
 
+SHOWN = 20
+"""Longer tables show so many rows."""
 _GAP = 2
 _UNWRAPPED = 10_000
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -81,6 +83,12 @@ def print_table(
     for row in cells:
         grid.add_row(*map(Text, row))
     out.print(grid)
+
+
+def print_more(out: Console, total: int, hint: str = "--out or --json gives all") -> None:
+    """Say how many rows a table does not show, and what has them."""
+    if total > SHOWN:
+        out.print(f"… and {total - SHOWN:,} more; {hint}")
 
 
 def share(part: int, whole: int) -> str:

@@ -9,14 +9,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import mlnlearn as ml
 from mlnlearn.cli.outputs import check, model_files
 from mlnlearn.cli.progress import Reporter, fit
-from mlnlearn.cli.show import complain, console, heading, print_json, print_table
+from mlnlearn.cli.show import (
+    SHOWN,
+    complain,
+    console,
+    heading,
+    print_json,
+    print_table,
+)
 from mlnlearn.errors import InputError
 from mlnlearn.files import write_files
 from mlnlearn.registry import LEARNERS
@@ -24,38 +29,6 @@ from mlnlearn.registry import LEARNERS
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.evaluate.measure import Cost
     from mlnlearn.model.ranking import Ranking
-
-_SHOWN = 20
-_MEGABYTE = 1e6
-
-TriplesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--triples",
-        metavar="FILE",
-        help="A knowledge graph: a file of triples (head, relation, tail) with tabs or commas, or "
-        "N-Triples; also gzip.",
-        show_default=False,
-    ),
-]
-OrderOption = Annotated[
-    str,
-    typer.Option(
-        "--order",
-        help='The order of the cells of --triples, such as "relation head tail".',
-        show_default=False,
-    ),
-]
-ValidOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--valid", metavar="FILE", help="Triples to choose settings by.", show_default=False
-    ),
-]
-TestOption = Annotated[
-    Path | None,
-    typer.Option("--test", metavar="FILE", help="Triples to rank.", show_default=False),
-]
 
 
 @contextmanager
@@ -118,16 +91,16 @@ def learn_triples(
                 "learner": "paths",
                 "closed_rules": len(model.closed),
                 "constant_rules": len(model.constants),
-                "train_cpu_seconds": cost.cpu_seconds,
-                "peak_memory_mb": cost.peak_bytes / _MEGABYTE,
+                **_as_json(cost),
             }
         )
         return
     show_rules(model)
-    console().print(
-        f"\n{cost.cpu_seconds:.2f} CPU seconds, {cost.peak_bytes / _MEGABYTE:,.0f} MB; "
-        f"written to {out}"
-    )
+    console().print(f"\n{cost}; written to {out}")
+
+
+def _as_json(cost: Cost) -> dict[str, float]:
+    return {"train_cpu_seconds": cost.cpu_seconds, "peak_memory_mb": cost.megabytes}
 
 
 def _learn_network(model: ml.PathModel, cost: Cost, out: Path, *, json: bool) -> None:
@@ -135,19 +108,17 @@ def _learn_network(model: ml.PathModel, cost: Cost, out: Path, *, json: bool) ->
     with ml.measured() as weighing:
         mln = ml.path_network(model)
     mln.save(out)
-    seconds = cost.cpu_seconds + weighing.cpu_seconds
-    peak = max(cost.peak_bytes, weighing.peak_bytes) / _MEGABYTE
+    both = cost + weighing
     if json:
         listed = [{"rule": str(rule.formula), "weight": rule.weight} for rule in mln.rules]
-        found = {"learner": "paths", "rules": listed, "train_cpu_seconds": seconds}
-        print_json({**found, "peak_memory_mb": peak})
+        print_json({"learner": "paths", "rules": listed, **_as_json(both)})
         return
     screen = console()
     screen.print(heading(f"{len(mln.rules):,} weighted formulas"))
-    best = sorted(mln.rules, key=lambda rule: -abs(rule.weight or 0.0))[:_SHOWN]
+    best = sorted(mln.rules, key=lambda rule: -abs(rule.weight or 0.0))[:SHOWN]
     rows = [(str(rule.formula), f"{rule.weight:.3f}") for rule in best]
     print_table(screen, ("formula", "weight"), rows, words=(0,))
-    screen.print(f"\n{seconds:.2f} CPU seconds, {peak:,.0f} MB; written to {out}")
+    screen.print(f"\n{both}; written to {out}")
 
 
 def show_rules(model: ml.PathModel) -> None:
@@ -157,7 +128,7 @@ def show_rules(model: ml.PathModel) -> None:
         heading(f"{len(model.closed):,} closed rules, {len(model.constants):,} with constants")
     )
     rows = []
-    for rule, _ in zip(model.rules(), range(_SHOWN), strict=False):
+    for rule, _ in zip(model.rules(), range(SHOWN), strict=False):
         rows.append((str(rule), f"{rule.support:,}", f"{rule.body:,}", f"{rule.confidence:.3f}"))
     print_table(screen, ("rule", "support", "body", "confidence"), rows)
     more = len(model.closed) + len(model.constants) - len(rows)
@@ -186,10 +157,10 @@ def evaluate_triples(
     found = {
         "learner": name,
         **ranking.to_dict(),
-        "cpu_seconds": cost.cpu_seconds + scoring.cpu_seconds,
+        "cpu_seconds": (cost + scoring).cpu_seconds,
         "learn_cpu_seconds": cost.cpu_seconds,
         "score_cpu_seconds": scoring.cpu_seconds,
-        "peak_mb": max(cost.peak_bytes, scoring.peak_bytes) / _MEGABYTE,
+        "peak_mb": (cost + scoring).megabytes,
         "remarks": list(split.remarks),
     }
     if out is not None:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.inspect import JsonOption, MappingOption, SchemaOption
 from mlnlearn.cli.options import (
     EngineOption,
+    ForceOption,
+    JsonOption,
+    MappingOption,
     MemoryOption,
     ModelOption,
+    ModelOutOption,
     MoreArgument,
     NoDatabasesOption,
+    SchemaOption,
     SeedOption,
     TablesOption,
     finite,
     names,
+    option,
     read_network,
 )
-from mlnlearn.cli.outputs import ForceOption, check
+from mlnlearn.cli.outputs import check
 from mlnlearn.cli.show import console, heading, print_json, print_table
 from mlnlearn.cli.sources import tables_for
 from mlnlearn.errors import InputError
@@ -56,9 +60,8 @@ def weights(
     ] = "",
     sigma: Annotated[
         float | None,
-        typer.Option(
+        option(
             help="Standard deviation of the prior; 100, and 2 for conditional.",
-            show_default=False,
             min=1e-6,
             callback=finite,
         ),
@@ -70,9 +73,7 @@ def weights(
         bool, typer.Option(help="Add a unit clause for predicates that have none.")
     ] = True,
     seed: SeedOption = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the model here.", show_default=False)
-    ] = None,
+    out: ModelOutOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineOption = None,

@@ -27,8 +27,6 @@ from mlnlearn.run import model_of
 Negatives: TypeAlias = Literal["all"] | float
 """All false atoms, or so many sampled ones for each true atom."""
 
-_MEGABYTE = 1e6
-
 
 class Fits(Protocol):
     """Anything that learns a model from databases: settings, and `fit`."""
@@ -247,7 +245,7 @@ def _score(task: _Task, model: object, predicate: str, place: int, training: Cos
         scores,
         training.cpu_seconds,
         testing.cpu_seconds,
-        max(training.peak_bytes, testing.peak_bytes) / _MEGABYTE,
+        (training + testing).megabytes,
         positives,
         len(first) - positives,
         first if task.keep else None,

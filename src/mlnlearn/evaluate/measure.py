@@ -30,6 +30,19 @@ class Cost:
     cpu_seconds: float = 0.0
     peak_bytes: int = 0
 
+    @property
+    def megabytes(self) -> float:
+        """The peak in millions of bytes."""
+        return self.peak_bytes / 1e6
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of both, one after the other."""
+        seconds = self.cpu_seconds + other.cpu_seconds
+        return Cost(seconds, max(self.peak_bytes, other.peak_bytes))
+
+    def __str__(self) -> str:
+        return f"{self.cpu_seconds:.2f} CPU seconds, {self.megabytes:,.0f} MB"
+
 
 @contextmanager
 def measured() -> Iterator[Cost]:
