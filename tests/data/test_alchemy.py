@@ -314,3 +314,11 @@ def test_a_line_of_dashes_stands_between_databases(tmp_path):
     path.write_text("smokes(Anna)\n---\nsmoks(Bob)\n")
     with pytest.raises(InputErrors, match=r"people\.db:3:1: no such predicate 'smoks'"):
         read_databases(path, SCHEMA)
+
+
+def test_points_and_colons_in_constants(tmp_path):
+    path = tmp_path / "words.db"
+    path.write_text("is_a(milk-1, milk.n.01)\nis_a(3-way,ns:way).\n!is_a(x.1, y) is_a(x.1,z)\n")
+    db = read_db(path, schema=Schema.of("is_a(word,concept)"))
+    concepts = ["milk.n.01", "ns:way", "y", "z"]
+    assert sorted(db.domains["concept"].names) == concepts

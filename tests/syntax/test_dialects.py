@@ -1,5 +1,6 @@
 """Rules as other systems write them: each line, and the plain rule that it means."""
 
+import math
 import warnings
 
 import pytest
@@ -117,7 +118,6 @@ REFUSED = {
     "1 hot(sqrt(t))": "'sqrt' is not supported",
     "near(x,y) := fn:sqrt(x) < 3": "functions 'fn:sqrt' are not supported",
     "at(p,t) := hot(t), old(p).": "scoping rules",
-    "$n = 12": "names for numbers",
     "1 hot(t+Noon)": "Noon is no whole number",
     "#unique{+?x,+?z}\n0.5 knows(+?x,?z)": "#unique names 'z'",
 }
@@ -209,9 +209,64 @@ def test_lower_case_constants_of_a_type_are_not_mixed_up_with_variables():
     assert str(rule) == '1.0 plays(w,"theme")'
 
 
-def test_a_part_of_another_file_is_told_so():
-    with pytest.raises(InputErrors, match="the file declares no predicate"):
-        parse_mln("1 p(x) => q(x)")
+def test_a_part_of_another_file_is_read_with_the_types_of_its_rules():
+    text = """
+        // no declaration: another file includes this one
+        1.4 Starts(meet(p1,p2),t) :- Seen(p1,p2,25,t) ^ !Acts(runs(p2),t)
+        Acts(leaves(p1),t) => Stops(meet(p1,p2),succ(t)).
+        !Starts(meet(p,p),t).
+        """
+    with pytest.warns(DataWarning, match="the file declares no predicate; types are taken from"):
+        file = parse_mln(text)
+    declared = [file.schema.declaration(predicate.name) for predicate in file.schema.predicates]
+    assert declared == [
+        *("Starts(meet,t)", "meet meet(p,p)", "Seen(p,p,seen_3,t)", "Acts(runs,t)", "runs runs(p)"),
+        *("runs leaves(p)", "Stops(meet,t)"),
+    ]
+    whole = parse_mln("\n".join([str(file.schema), text]))
+    assert whole.rules == file.rules
+
+
+def test_types_of_a_part_with_marked_variables_and_values():
+    with pytest.warns(DataWarning, match="declares no predicate"):
+        file = parse_mln("1 knows(?a,?b) ^ ?b = boss(?a) ^ ?a =/= ?c => knows(?c,theme)")
+    assert str(file.schema) == "knows(a,b)\nb boss(a)"
+
+
+def test_a_part_with_a_mistake_is_told_that_it_declares_nothing():
+    with pytest.raises(InputErrors, match="the file declares no predicate") as raised:
+        parse_mln("1 p(x) => q(x)\n2 p(x,y)")
+    assert "'p' takes 1 argument, not 2" in str(raised.value)
+    assert "no such predicate" not in str(raised.value)
+
+
+def test_one_declaration_is_enough_for_all_to_be_asked_for():
+    with pytest.raises(InputErrors, match="no such predicate 'smoke'"):
+        parse_mln("smokes(person)\n1 smoke(x)")
+
+
+def test_names_of_numbers():
+    text = "takes(who,what)\n$all = 50 // courses\n$rest = $all-6\nlog(12/($rest)) takes(x,y)"
+    (rule,) = parse_mln(text).rules
+    assert rule.weight == pytest.approx(math.log(12 / 44))
+    with pytest.raises(InputErrors, match="must stand above it"):
+        parse_mln("p(x)\n$missing p(x)")
+
+
+def test_words_for_operators_in_conditions():
+    text = "near(id,id)\n1 near(a,b), [a = b OR NOT (a < b AND b != 3)] => near(b,a)"
+    (rule,) = parse_mln(text).rules
+    assert str(rule.formula) == "near(a,b) ^ (a = b v !(a < b ^ b != 3)) => near(b,a)"
+
+
+def test_functions_of_strings_are_refused_by_name():
+    with pytest.raises(InputErrors, match="the built-in 'contains' is not supported"):
+        parse_mln("word(id,string)\n1 word(a,s) ^ word(b,t) ^ [contains(s,t)]")
+
+
+def test_points_in_constants_where_variables_are_marked():
+    (rule,) = parse_mln("is_a(sense,concept)\n1 is_a(?s,milk.n.01)").rules
+    assert str(rule) == '1.0 is_a(s,"milk.n.01")'
 
 
 def test_a_dialect_may_be_said():

@@ -26,7 +26,7 @@ from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize
 
 # Possessive: a plain line matches without going back, any other fails at once.
 _NAME = r"[A-Za-z_][\w\-']*+"
-_CONSTANT = r"""(?>[A-Za-z_][\w\-']*+|-?[0-9]++(?:\.[0-9]++)?|"[^"\\\n]*+")"""
+_CONSTANT = r"""(?>[A-Za-z_][\w\-']*+(?:[.:][\w\-']++)*+|-?[0-9]++(?:\.[0-9]++)?|"[^"\\\n]*+")"""
 _CONSTANTS = rf"{_CONSTANT}(?:,[ \t]*+{_CONSTANT})*+"
 _LINE = re.compile(
     rf"^(?:[ \t]*+([!?]?{_NAME})\(({_CONSTANTS})\)[ \t]*\.?[ \t]*"
@@ -92,7 +92,9 @@ class DbText:
         constants = [
             (i < opened, token)
             for i, token in enumerate(tokens)
-            if token.kind in ("name", "number", "string") and i != opened - 1
+            if token.kind in ("name", "number", "string")
+            and (i == 0 or tokens[i - 1].text in ("(", ",", "="))
+            and i != opened - 1
         ]
         constants.sort(key=lambda pair: pair[0])
         return self.source.location(constants[place][1])

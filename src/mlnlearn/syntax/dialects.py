@@ -7,6 +7,7 @@ plain from the text: no two of the systems mean different things by the same lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextvars import ContextVar
 from itertools import pairwise, product
@@ -28,6 +29,8 @@ _DIRECTIVES = {
     "#fuzzy": ("degrees of truth are not supported", "list the atoms that are true"),
 }
 _MARGINALS = ("P", "R")
+_NAMED_VALUE = re.compile(r"\s*\$(\w+)\s*=\s*([^\s/][^\n]*?)\s*(?://[^\n]*)?")
+_NAME_OF_VALUE = re.compile(r"\$(\w+)")
 
 
 def check_dialect(dialect: str | None) -> None:
@@ -47,6 +50,30 @@ def marks_variables(tokens: Sequence[Token], dialect: str | None) -> bool:
         token.text == "?" and after.kind == "name" and after.touches(token, after.text)
         for token, after in pairwise(tokens)
     )
+
+
+def with_numbers_for_names(text: str) -> str:
+    r"""Replace ``$name`` by what a line ``$name = value`` above it says, and leave that line out.
+
+    Examples
+    --------
+    >>> with_numbers_for_names("$n = 20\nlog(1/$n) p(x)")
+    '\nlog(1/20) p(x)'
+    """
+    if "$" not in text:
+        return text
+    values: dict[str, str] = {}
+    lines = []
+    for line in text.split("\n"):
+        named = _NAMED_VALUE.fullmatch(line)
+        if named:
+            values[named[1]] = _spelt_out(named[2], values)
+        lines.append("" if named else _spelt_out(line, values))
+    return "\n".join(lines)
+
+
+def _spelt_out(line: str, values: dict[str, str]) -> str:
+    return _NAME_OF_VALUE.sub(lambda match: values.get(match[1], match[0]), line)
 
 
 def refuse_unsupported(cursor: Cursor, table: SymbolTable) -> None:

@@ -24,12 +24,13 @@ __all__ = ["CONTINUED", "DEEPEST", "FormulaParser"]
 
 # How loosely an operator binds; '=>' and '<=>' group to the left, as in the original system.
 _LEVEL = {"^": 1, "&": 1, "&&": 1, ",": 1, "v": 2, "|": 2, "||": 2, "=>": 3, "<=>": 4}
+_LEVEL |= {"AND": 1, "OR": 2}
 _LOOSEST = 4
 _UNEQUAL = ("!=", "=/=", "<>")
 _EQUAL = ("=", "==")
 _COMPARISONS = (*_EQUAL, *_UNEQUAL, "<", ">", "<=", ">=")
 # A line may start with these, to go on with the one before. (Some lines start with '|x|'.)
-_AT_LINE_START = frozenset(_LEVEL) - {",", "|"}
+_AT_LINE_START = frozenset(_LEVEL) - {",", "|", "AND", "OR"}
 CONTINUED = frozenset((*_LEVEL, *_COMPARISONS, ":-", "{", "("))
 
 
@@ -74,7 +75,8 @@ class FormulaParser(TermParser):
     def _unary(self) -> Formula:
         cursor = self.cursor
         token = cursor.peek()
-        if cursor.at("!"):
+        spelt = token.kind == "name" and token.text == "NOT" and "NOT" not in self.table.predicates
+        if cursor.at("!") or spelt:
             with self.deeper(cursor.take()):
                 return Not(self._unary())
         if cursor.at("(", "[") and not self._opens_term():

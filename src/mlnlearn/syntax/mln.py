@@ -21,8 +21,10 @@ from mlnlearn.syntax.dialects import (
     read_cardinality,
     refuse_unsupported,
     spelt_out_groups,
+    with_numbers_for_names,
 )
 from mlnlearn.syntax.formulas import CONTINUED, FormulaParser
+from mlnlearn.syntax.parts import schema_of_use
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
 from mlnlearn.syntax.terms import unmarked
@@ -88,8 +90,8 @@ def parse_mln(
     Warns
     -----
     DataWarning
-        Where a bare atom is read as a formula, a utility is left out, or ``a :- b`` is read as
-        ``b => a`` and no more.
+        Where a bare atom is read as a formula, a utility is left out, ``a :- b`` is read as
+        ``b => a`` and no more, or nothing is declared and types are taken from the rules.
 
     Notes
     -----
@@ -113,22 +115,46 @@ def parse_mln(
     motherOf(x) = v1 => likes(x,v1).
     """
     check_dialect(dialect)
-    reader = _StatementReader(SymbolTable(schema), dialect)
-    reader.read(Source.of(text, file))
-    reader.check_constants()
+    source = Source.of(with_numbers_for_names(text), file)
+    reader = _StatementReader.of(source, schema, dialect)
     if reader.problems and not reader.table.predicates:
-        reader.problems.append(
-            InputError(
-                "the file declares no predicate",
-                Location(file),
-                hint="if it is a part of another file, read that one, or include the declarations",
-            )
-        )
+        reader = _read_part(source, dialect) or reader
     if reader.problems:
         raise InputErrors(reader.problems)
     for message in reader.warnings.values():
         warnings.warn(message, DataWarning, stacklevel=2)
     return MlnFile(reader.table.schema(), tuple(reader.rules), tuple(reader.locations))
+
+
+def _read_part(source: Source, dialect: str | None) -> _StatementReader | None:
+    """Read rules over predicates that nothing declares, if there are any."""
+    tokens = tokenize(source.text)
+    statements = _statements(tokens)
+    used = schema_of_use(statements, marks_variables(tokens, dialect))
+    if not used.predicates:
+        return None
+    reader = _StatementReader.of(source, used, dialect)
+    guessed = ", ".join(used.declaration(predicate.name) for predicate in used.predicates)
+    message, hint = "the file declares no predicate", "if it is a part of another file, read that"
+    if reader.problems:
+        reader.problems.append(InputError(message, Location(source.file), hint=hint))
+    reader.warnings["part"] = (
+        f"{source.file}: {message}; types are taken from the rules: {guessed}; {hint}"
+    )
+    return reader
+
+
+def _statements(tokens: list[Token]) -> list[list[Token]]:
+    """Split tokens at the line ends where no operator, list or parenthesis goes on."""
+    statements: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth = max(0, depth + {"(": 1, ")": -1}.get(token.text, 0))
+        if token.kind != "newline":
+            statements[-1].append(token)
+        elif not depth and statements[-1] and statements[-1][-1].text not in CONTINUED:
+            statements.append([])
+    return statements
 
 
 def read_mln(path: str | PathLike[str], dialect: str | None = None) -> MlnFile:
@@ -206,7 +232,15 @@ class _StatementReader:
         self._locked = False  # '#fixweight' stands before the next rule
         self._unordered: tuple[str, ...] = ()  # and '#unique' these variables
 
-    def check_constants(self) -> None:
+    @classmethod
+    def of(cls, source: Source, schema: Schema | None, dialect: str | None) -> _StatementReader:
+        """Read a whole text."""
+        reader = cls(SymbolTable(schema), dialect)
+        reader.read(source)
+        reader._check_constants()
+        return reader
+
+    def _check_constants(self) -> None:
         """Check constants once all types are known: a type may be declared after its use."""
         for checker in self._checkers:
             self.problems.extend(checker.foreign_constants())
@@ -345,7 +379,7 @@ class _StatementReader:
         except InputError as error:
             cursor.fail(f"cannot include {path}: {error.message}", token)
         self._depth += 1
-        self.read(Source.of(text, str(path)))
+        self.read(Source.of(with_numbers_for_names(text), str(path)))
         self._depth -= 1
 
     @staticmethod

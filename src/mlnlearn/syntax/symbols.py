@@ -10,6 +10,7 @@ from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.tokens import Cursor, Token, is_variable_name, unquote
 
 QUANTIFIERS = {"exist": "EXIST", "exists": "EXIST", "forall": "FORALL"}
+_IN_NAMES = (".", ":", "-")
 _LARGEST_RANGE = 1_000_000
 _LONGEST_COMPARED = 100
 _MOST_COMPARED = 10_000
@@ -285,8 +286,14 @@ class DeclarationParser:
 
 
 def constant_name(cursor: Cursor, listed: bool = False) -> str:
-    """Take a constant and return its name; where it is `listed`, there can be no variable."""
+    """Take a constant and return its name; where it is `listed`, there can be no variable.
+
+    There, and where variables are marked, points, colons and the like may stand in a name.
+    """
     token = cursor.peek()
+    joined = _joined(cursor) if listed or cursor.marked_variables else ""
+    if joined:
+        return joined
     if token.kind == "string":
         return unquote(cursor.take().text)
     if token.kind == "number" and not token.text.startswith("+"):
@@ -300,3 +307,20 @@ def constant_name(cursor: Cursor, listed: bool = False) -> str:
             )
         return cursor.take().text
     return cursor.unexpected("a constant")
+
+
+def _joined(cursor: Cursor) -> str:
+    """Take a name such as ``milk.n.01`` or ``3-way``, whose pieces are tokens of their own."""
+    pieces = [cursor.peek()]
+    if pieces[0].kind not in ("name", "number"):
+        return ""
+    while (after := cursor.peek(len(pieces))).touches(pieces[-1], after.text):
+        if after.kind not in ("name", "number") and after.text not in _IN_NAMES:
+            break
+        pieces.append(after)
+    while pieces[-1].text in _IN_NAMES:  # the full stop after it
+        pieces.pop()
+    if len(pieces) < 2:
+        return ""
+    cursor.index += len(pieces)
+    return "".join(piece.text for piece in pieces)

@@ -29,8 +29,13 @@ _FUNCTIONS = {
 NUMBER_FUNCTIONS = ("min", "max", "abs")
 """Functions of numbers that may be written after ``fn:``."""
 BUILT_IN_TESTS = {"greaterThan": ">", "greaterThanEq": ">=", "lessThan": "<", "lessThanEq": "<="}
-_UNKNOWN_BUILT_INS = ("concat", "substr", "sqrt")
+_UNKNOWN_BUILT_INS = (
+    *("concat", "substr", "sqrt", "contains", "startsWith", "endsWith", "length", "lower", "upper"),
+    *("trim", "strpos", "split_part", "replace", "regex_replace", "initcap"),
+)
 _OF_ONE = ("succ", "abs")
+BUILT_IN_FUNCTIONS = (*_FUNCTIONS, *_OF_ONE)
+"""Functions of whole numbers, where nothing else is declared so."""
 _RETURN_VALUE = ("isReturnValueOf", "ReturnValueOf")
 _PRODUCT, _SUM = ("*", "/", "%"), ("+", "-")
 _DIFFERENCE = re.compile(r"(?P<name>[^-]+)(?:-(?P<number>[0-9]+)|(?P<before>--))\Z")

@@ -43,7 +43,7 @@ _STRAY = {
     ":": "write '=>' for implies",
     "'": "strings stand in double quotes",
     ";": "end a line without it",
-    "$": "names for numbers are not read: write the number",
+    "$": "a line '$name = number' must stand above it",
 }
 
 
