@@ -60,6 +60,24 @@ def test_a_folder_is_read(tmp_path):
     assert (examples.positives, len(examples)) == (6, 11)
 
 
+def test_modes_without_the_word_and_with_other_signs(tmp_path):
+    background = """
+        setParam: minLCTrees=5;
+        smokes(+person).
+        friends(+person,`person).
+        level(+person, #Level!1).
+        cancer(+person).
+        range: level={low, high}.
+        level(p0, high).
+        """
+    data = ml.read_boostsrl(write(tmp_path / "train", PEOPLE, background=background))
+    assert data.modes == (
+        *("smokes(+person)", "friends(+person,-person)", "level(+person,#level)"),
+        "cancer(+person)",
+    )
+    assert list(data.database.rows("level")) == [("p0", "high")]
+
+
 def test_without_false_examples_all_others_are_false(tmp_path):
     found = ml.read_boostsrl(write(tmp_path / "train", PEOPLE, neg=False))
     examples = ml.positives_and_negatives([found.database], "cancer")

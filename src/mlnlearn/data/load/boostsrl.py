@@ -36,6 +36,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*[A-Za-z]\w*[ \t]*:(?!-)[^\n]*", re.MULTILINE)
 _IMPORT = re.compile(r'^[ \t]*import[ \t]*:[ \t]*"([^"\n]+)"[ \t]*\.?[ \t]*$', re.MULTILINE)
 _STATEMENT = re.compile(r"(?:\"[^\"\n]*\"|[^.\"]|\.(?=\S))+", re.DOTALL)
 _MODE = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?\Z", re.DOTALL)
+_BARE_MODE = re.compile(r"[A-Za-z_]\w*\s*\(\s*[-+#`]")  # srlearn leaves out the word 'mode:'
 _HEAD = re.compile(r"(?<![\w\"'])([A-Za-z_]\w*)\(")
 _SETTINGS = {"nodesize": "literals_per_node", "numofclauses": "max_leaves"}
 _DEEPEST = 20
@@ -264,9 +265,13 @@ def _background(text: str, file: str) -> _Background:
     found = _Background()
     kinds: dict[str, tuple[str, ...]] = {}
     modes: dict[str, None] = {}
-    for match in _STATEMENT.finditer(_without_comments(text)):
+    # A semicolon ends a setting, too.
+    text = re.sub(r";[ \t]*$", ".", _without_comments(text), flags=re.MULTILINE)
+    for match in _STATEMENT.finditer(text):
         statement = match[0].strip()
         word, colon, rest = (part.strip() for part in statement.partition(":"))
+        if _BARE_MODE.match(statement):
+            word, colon, rest = "mode", ":", statement
         if ":-" in statement:
             head = _HEAD.search(statement)
             found.rules += [head[1]] if head and head[1] not in found.rules else []
@@ -301,6 +306,7 @@ def _mode(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
     signs, types = "", []
     for place in (match[2] or "").split(",") if match[2] else ():
         sign, kind = place.strip()[:1], place.strip()[1:].partition("!")[0].strip().lower()
+        sign = "-" if sign == "`" else sign  # a new variable, or one that is there
         if sign not in ("+", "-", "#") or not kind.isidentifier():
             raise InputError(
                 f"mode {text!r:.80}: found {place.strip()!r}",
