@@ -279,10 +279,10 @@ def test_duck_spills_and_its_files_go_away(tmp_path):
     file, spill = tmp_path / "facts.duckdb", tmp_path / "spill"
     small = {"memory_limit": 96 << 20, "threads": 1, "cache": ByteCache(0)}
     with DuckEngine(stack, path=file, temp_directory=spill, **small) as engine:
-        engine._connection.execute("SET max_temp_directory_size = '1KB'")
+        engine.server.connection.execute("SET max_temp_directory_size = '1KB'")
         with pytest.raises(MemoryLimitError):
             engine.table(query)
-        engine._connection.execute("RESET max_temp_directory_size")
+        engine.server.connection.execute("RESET max_temp_directory_size")
         table = engine.table(query)
         assert file.exists()
     assert not file.exists()
@@ -300,7 +300,7 @@ def test_duck_refuses_what_fits_nowhere():
     schema = Schema.of("p(a)", "q(b)")
     query = Query((schema["p"]("x"), schema["q"]("y")), (X, Y))
     with DuckEngine([full_database(schema, 3000)], memory_limit="16MB", threads=1) as engine:
-        engine._connection.execute("SET max_temp_directory_size = '1MB'")
+        engine.server.connection.execute("SET max_temp_directory_size = '1MB'")
         with pytest.raises(
             MemoryLimitError, match=r"count of p\(x\) \^ q\(y\) by x,y does not fit"
         ):
@@ -402,7 +402,7 @@ def test_a_full_disk_is_a_clear_error(duck_engine, monkeypatch):
         raise duckdb.IOException("Could not write file: No space left on device")
 
     engine = duck_engine([full_database(Schema.of("p(a)"), 3)])
-    monkeypatch.setattr(engine, "_fetch", full)
+    monkeypatch.setattr(engine.server, "_run", full)
     with pytest.raises(MemoryLimitError, match="make room on the disk of temporary files"):
         engine.table(Query((Predicate("p", ("a",))("x"),)))
 

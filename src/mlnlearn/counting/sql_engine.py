@@ -1,0 +1,201 @@
+"""The engine that counts in SQL, on any server: conjunctive counts as factorised statements.
+
+A plan is written as one statement (see `mlnlearn.counting.statement`); the plans of several queries
+as one, too. The server executes it, and what comes back are counts, not the rows they are of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from mlnlearn.cache import ByteCache, Shelf
+from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.budget import ByteBudget
+from mlnlearn.counting.dialect import Dialect
+from mlnlearn.counting.plan import Plan
+from mlnlearn.counting.query import (
+    CountTable,
+    Hold,
+    Query,
+    canonical_query,
+    count_table,
+    plan_of,
+)
+from mlnlearn.counting.stack import Stack
+from mlnlearn.counting.statement import MOST, FactTable, Statement, Vocabularies
+from mlnlearn.data.database import Database
+from mlnlearn.errors import MemoryLimitError
+from mlnlearn.logic.atoms import Predicate, Variable
+
+Answer = dict[str, Any]
+"""Columns of an answer, by name: arrays."""
+
+
+class FullServerError(Exception):
+    """A server has no room for a statement, in memory or on disk."""
+
+
+class Server(Protocol):
+    """What executes statements."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL that it understands."""
+        ...
+
+    def load(self, table: str, columns: Mapping[str, Codes]) -> None:
+        """Make a table from columns."""
+        ...
+
+    def fetch(self, statement: str) -> Answer:
+        """Execute a statement, and return the columns of its answer.
+
+        Raises `FullServerError` where there is no room, `CountOverflowError` where a number does
+        not fit its type.
+        """
+        ...
+
+    def kept(self, statement: str) -> AbstractContextManager[str]:
+        """Keep the answer of a statement at the server, for a while, as the table that is named."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class SqlEngine:
+    """Counts on a server; made by the engines that know one.
+
+    Parameters
+    ----------
+    databases
+        Databases of one schema (or a stack of them), each with its own domains.
+    server
+        What executes statements.
+    budget
+        What answers may take.
+    cache
+        Keeps answers for later queries.
+    """
+
+    def __init__(
+        self,
+        databases: Sequence[Database] | Stack,
+        server: Server,
+        budget: ByteBudget,
+        cache: ByteCache,
+    ) -> None:
+        self.stack = databases if isinstance(databases, Stack) else Stack(databases)
+        self.server, self.budget = server, budget
+        self.cache: Shelf[CountTable] = cache.shelf(self)
+        self._loaded: dict[str, FactTable] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of memory and scratch files; the engine cannot be used afterwards."""
+        self.server.close()
+
+    def table(self, query: Query) -> CountTable:
+        """Answer a conjunctive query with a sparse table of counts, its rows in a fixed order."""
+        key, order = canonical_query(query)
+        found = self.cache.get(key)
+        if found is None:
+            found = self._run(Query(query.atoms, order))
+            self.cache.put(key, found)
+        return found.arranged(order, query.group)
+
+    def holding(self, purpose: object) -> AbstractContextManager[Hold]:
+        """Count what a caller takes against the limit, also for queries that it asks meanwhile."""
+        return self.budget.holding(purpose)
+
+    def plan(self, query: Query) -> Plan[Variable]:
+        """Return how a query of at least one atom is answered."""
+        return plan_of(self.stack, query)
+
+    def sql(self, query: Query) -> str:
+        """Return the statement that answers a query."""
+        return self._statement(query)[0]
+
+    def _statement(self, query: Query) -> tuple[str, int]:
+        """Return the statement that answers a query, and how many rows the answer may have."""
+        statement = self._new_statement()
+        total = statement.add(query, self.plan(query))
+        return statement.text(), self._most(query, total)
+
+    def _new_statement(self) -> Statement:
+        return Statement(self.server.dialect, Vocabularies(self._load, self.stack.code))
+
+    def _most(self, query: Query, total: int) -> int:
+        types = query.types()
+        groups = sum(self.stack.ground_atoms(types[variable] for variable in query.group))
+        return min(groups, total)
+
+    def _run(self, query: Query) -> CountTable:
+        if not query.atoms:
+            databases = np.arange(len(self.stack))
+            return count_table((), databases, (), np.ones_like(databases))
+        try:
+            answer = self._answer(query)
+        except FullServerError as error:
+            limit = self.budget.memory_limit / 2**21
+            raise MemoryLimitError(
+                f"{query} does not fit in {limit:,.0f} MB, even with spilling to disk: {error}",
+                hint="raise the limit (--memory), use fewer threads, or make room on the disk of "
+                "temporary files (TMPDIR)",
+            ) from error
+        refuse_overflow(answer)
+        database, *columns, counts = answer.values()
+        return count_table(query.group, database, columns, counts)
+
+    def _answer(self, query: Query) -> Answer:
+        """Return the columns of an answer, refused where they would not fit in memory.
+
+        Where they might not, the server keeps the rows, on disk if need be, until they are counted.
+        """
+        statement, most = self._statement(query)
+        # fetched, put in order, and in the types of a table
+        width = 2 * (4 * (1 + len(query.group)) + 16)
+        room = self.budget.left(query)
+        if most * width <= room.nbytes:
+            return self.server.fetch(statement)
+        with self.server.kept(statement) as answer:
+            (rows,) = self.server.fetch(f"SELECT count(*) AS n FROM {answer}")["n"].tolist()
+            room.taking(rows * width, rows)
+            return self.server.fetch(f"SELECT * FROM {answer}")
+
+    def _load(self, predicate: Predicate) -> FactTable:
+        """Return the table of a predicate's facts, filling it on first use.
+
+        Tables are numbered: predicates may have any name, and SQL ignores upper and lower case.
+        """
+        found = self._loaded.get(predicate.name)
+        if found is None:
+            relation = self.stack.relation(predicate)
+            found = FactTable(f"r{len(self._loaded)}", len(relation))
+            named = {f"c{place}": column for place, column in enumerate(relation.columns)}
+            self.server.load(found.name, {"d": relation.database, **named})
+            self._loaded[predicate.name] = found
+        return found
+
+
+def refuse_overflow(answer: Answer) -> None:
+    """Take the column ``approximate`` out of an answer; refuse counts that 64 bits do not hold."""
+    approximate = answer.pop("approximate", None)
+    if approximate is not None and len(approximate) and approximate.max() >= MOST:
+        raise overflow(float(approximate.max()))
