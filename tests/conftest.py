@@ -7,6 +7,21 @@ import pytest
 
 from mlnlearn.cli import progress
 from mlnlearn.cli.main import run
+from servers import postgres_server, sail_server
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a PostgreSQL server."""
+    with postgres_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def sail():
+    """The address of a server of Spark Connect."""
+    with sail_server() as address:
+        yield address
 
 
 @pytest.fixture

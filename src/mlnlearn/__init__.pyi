@@ -9,6 +9,7 @@ from mlnlearn.counting.explain import explain_plan as explain_plan
 from mlnlearn.counting.flips import flip_counts as flip_counts
 from mlnlearn.counting.memory import MemoryEngine as MemoryEngine
 from mlnlearn.counting.query import Engine as Engine
+from mlnlearn.counting.spark import SparkEngine as SparkEngine
 from mlnlearn.data import synthetic as synthetic
 from mlnlearn.data.catalog import benchmark as benchmark
 from mlnlearn.data.catalog import benchmark_names as benchmark_names

@@ -8,7 +8,7 @@ and the command line do, and whoever counts asks `in_use`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -51,15 +51,20 @@ def byte_size(text: str | int) -> int:
 
 @dataclass(frozen=True)
 class Resources:
-    """An engine by name, and bytes: a quarter of them for the cache.
+    """An engine by name, where its server is, and bytes: a quarter of them for the cache.
 
     Attributes
     ----------
     engine
         A name of `mlnlearn.registry.ENGINES`: ``memory``; ``duckdb``, which can spill to disk;
-        ``auto``, which counts in memory and hands to DuckDB what would not fit there.
+        ``auto``, which counts in memory and hands to DuckDB what would not fit there; ``spark``,
+        which counts on a cluster.
     memory
         Bytes that counting may take beside the data; an ``int``, or text such as ``"2GB"``.
+    master
+        The address of the server, for engines that count on one, such as ``sc://host:15002``.
+    config
+        Settings of the session there.
 
     Examples
     --------
@@ -68,11 +73,13 @@ class Resources:
     >>> Resources(engine="abacus")
     Traceback (most recent call last):
     mlnlearn.errors.InputError: no engine 'abacus'
-      hint: there are: auto, duckdb, memory
+      hint: there are: auto, duckdb, memory, spark
     """
 
     engine: str = "auto"
     memory: int | str = DEFAULT_MEMORY
+    master: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
     _bytes: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -116,7 +123,10 @@ def in_use() -> Resources:
 
 @contextmanager
 def counting_with(
-    engine: str | None = None, memory: int | str | None = None
+    engine: str | None = None,
+    memory: int | str | None = None,
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
 ) -> Iterator[Resources]:
     """Set what may be used by all that is called within; None leaves it as it was.
 
@@ -126,6 +136,10 @@ def counting_with(
         The kind of engine that counts: one of `ENGINES`.
     memory
         What counts may take beside the data: bytes, or text such as ``"2GB"``.
+    master
+        The address of the server, for engines that count on one.
+    config
+        Settings of the session there, beside those that are set already.
 
     Examples
     --------
@@ -135,8 +149,13 @@ def counting_with(
     """
     outer = in_use()
     chosen = outer
-    if engine is not None or memory is not None:
-        chosen = Resources(engine or outer.engine, outer.memory if memory is None else memory)
+    if not (engine is None and memory is None and master is None and config is None):
+        chosen = Resources(
+            outer.engine if engine is None else engine,
+            outer.memory if memory is None else memory,
+            outer.master if master is None else master,
+            {**outer.config, **(config or {})},
+        )
     token = _IN_USE.set(chosen)
     try:
         yield chosen
@@ -151,10 +170,12 @@ class Carried:
     function: Callable[..., object]
     engine: str
     memory: int | str
+    master: str | None
+    config: Mapping[str, str]
 
     def __call__(self, *arguments: object) -> object:
         """Call the function."""
-        with counting_with(self.engine, self.memory):
+        with counting_with(self.engine, self.memory, self.master, self.config):
             return self.function(*arguments)
 
 
@@ -169,4 +190,6 @@ def carried(function: Callable[P, R]) -> Callable[P, R]:
     'memory'
     """
     now = in_use()
-    return Carried(function, now.engine, now.memory)  # type: ignore[return-value]
+    return Carried(  # type: ignore[return-value]
+        function, now.engine, now.memory, now.master, dict(now.config)
+    )

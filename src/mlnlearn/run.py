@@ -61,11 +61,14 @@ class Run(Settings):
         A file for intermediate results; a run that was stopped or killed goes on from there, and
         ends with the same model as a run in one go.
     engine
-        What counts: ``auto``, ``memory``, ``duckdb`` or one of another package; by default the one
-        in use (see `mlnlearn.counting_with`).
+        What counts: ``auto``, ``memory``, ``duckdb``, ``spark`` or one of another package; by
+        default the one in use (see `mlnlearn.counting_with`).
     memory
         Bytes that counting may take beside the data, or text such as ``"2GB"``; by default those in
         use.
+    master
+        The address of the server, for engines that count on one, such as ``sc://host:15002``; by
+        default the one in use.
     clock
         Tells the time, in seconds.
 
@@ -82,6 +85,7 @@ class Run(Settings):
     checkpoint: str | PathLike[str] | None = None
     engine: str | None = None
     memory: int | str | None = None
+    master: str | None = None
     clock: Callable[[], float] = time.monotonic
 
     def conflicts(self) -> Iterator[str]:
@@ -265,7 +269,7 @@ def drive(
     stopped = ""
     outer = _UNDER_WAY.set(course)
     try:
-        with counting_with(course.run.engine, course.run.memory):
+        with counting_with(course.run.engine, course.run.memory, course.run.master):
             for fitted in learn(course):
                 best = fitted
     except OutOfTimeError as over:

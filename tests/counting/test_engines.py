@@ -16,6 +16,7 @@ from mlnlearn.counting.auto import AutoEngine
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine, PlanRun
 from mlnlearn.counting.query import Query
+from mlnlearn.counting.spark import SparkEngine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
@@ -58,9 +59,24 @@ def moving_engine(databases, **options):
     return engine
 
 
-@pytest.fixture(params=["memory", "duck", "auto", "moving"])
-def make_engine(request, duck_engine):
-    made = {"memory": memory_engine, "duck": duck_engine, "auto": AutoEngine}
+@pytest.fixture
+def spark_engine(sail):
+    made = []
+
+    def make(databases, **options):
+        made.append(SparkEngine(databases, master=sail, **options))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+@pytest.fixture(params=["memory", "duck", "auto", "moving", "spark"])
+def make_engine(request):
+    if request.param in ("duck", "spark"):
+        return request.getfixturevalue(f"{request.param}_engine")
+    made = {"memory": memory_engine, "auto": AutoEngine}
     return made.get(request.param, moving_engine)
 
 
@@ -212,6 +228,16 @@ def test_counts_beyond_128_bits_are_refused(make_engine):
     engine = make_engine([full_database(schema, 2**16)])
     with pytest.raises(CountOverflowError):
         engine.table(Query(tuple(p(f"x{i}") for i, p in enumerate(schema.predicates))))
+
+
+def test_sums_that_would_wrap_around_are_refused(make_engine):
+    """256 groups of 2^120 groundings are 2^128, which is 0 to who adds up in 128 bits."""
+    schema = Schema.of("p(a,a)")
+    grid = np.stack([np.repeat(np.arange(256), 256), np.tile(np.arange(256), 256)])
+    names = {"a": Vocabulary(map(str, range(256)))}
+    engine = make_engine([Database.from_codes(schema, names, {"p": grid})])
+    with pytest.raises(CountOverflowError):
+        engine.table(Query(tuple(schema["p"]("z", f"x{i}") for i in range(15))))
 
 
 def test_the_cache_stays_within_its_limit(make_engine):

@@ -1,13 +1,7 @@
 """PostgreSQL: a real server, started here on loopback; keys, types and names as they are there."""
 
-import os
-import pwd
-import shutil
-import socket
 import sqlite3
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import duckdb
@@ -21,56 +15,9 @@ from mlnlearn.errors import InputError, InputErrors
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
 
-def find_binaries():
-    """The folder with the newest server's programs, if there is one."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name))
-    on_path = shutil.which("initdb")
-    folders = [*([Path(on_path).resolve().parent] if on_path else []), *folders]
-    return next((f for f in reversed(folders) if (f / "initdb").exists()), None)
-
-
-def unprivileged():
-    """Whom to run the server as: it refuses to run as root."""
-    if os.getuid() != 0:
-        return {}
-    for name in ("postgres", "nobody"):
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    return {}
-
-
 @pytest.fixture(scope="module")
-def server():
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("no PostgreSQL server is installed")
-    who = unprivileged()
-    folder = Path(tempfile.mkdtemp(prefix="mlnlearn-postgres-", dir="/tmp"))
-    if who:
-        os.chown(folder, who["user"], who["group"])
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    def call(program, *arguments):
-        command = [str(binaries / program), "-D", str(folder / "data"), *arguments]
-        subprocess.run(
-            command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **who
-        )
-
-    try:
-        call("initdb", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"
-        call("pg_ctl", "start", "-w", "-s", "-l", str(folder / "log"), "-o", options)
-        try:
-            yield f"postgresql://tester@127.0.0.1:{port}"
-        finally:
-            call("pg_ctl", "stop", "-w", "-s", "-m", "immediate")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def server(postgres):
+    return postgres
 
 
 @pytest.fixture

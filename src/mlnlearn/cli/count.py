@@ -13,8 +13,10 @@ from mlnlearn.cli.options import (
     FilesArgument,
     JsonOption,
     MappingOption,
+    MasterOption,
     MemoryOption,
     SchemaOption,
+    SparkConfOption,
 )
 from mlnlearn.cli.show import (
     SHOWN,
@@ -54,6 +56,8 @@ def count(
     ] = False,
     engine: EngineOption = None,
     memory: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Count the true groundings of a formula, over all databases together.
 

@@ -32,6 +32,7 @@ from mlnlearn.cli.options import (
     JobsOption,
     JsonOption,
     MappingOption,
+    MasterOption,
     MemoryOption,
     MoreArgument,
     NoDatabasesOption,
@@ -39,6 +40,7 @@ from mlnlearn.cli.options import (
     PresetOption,
     SchemaOption,
     SetOption,
+    SparkConfOption,
     TablesOption,
     TaskOption,
     TestOption,
@@ -156,6 +158,8 @@ def evaluate(
     json: JsonOption = False,
     engine: EngineOption = None,
     memory: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Train on some of the data, predict the rest, and so on for every fold in turn."""
     if triples is not None:

@@ -21,12 +21,14 @@ from mlnlearn.cli.options import (
     ForceOption,
     JsonOption,
     MappingOption,
+    MasterOption,
     MemoryOption,
     ModelOption,
     MoreArgument,
     OpenOption,
     OrderOption,
     SeedOption,
+    SparkConfOption,
     TablesOption,
     TaskOption,
     TriplesOption,
@@ -127,6 +129,8 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     json: JsonOption = False,
     engine: EngineOption = None,
     memory: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Give the probability of every unknown atom of some predicates.
 

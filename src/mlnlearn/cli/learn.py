@@ -17,6 +17,7 @@ from mlnlearn.cli.options import (
     JobsOption,
     JsonOption,
     MappingOption,
+    MasterOption,
     MemoryOption,
     ModelOutOption,
     MoreArgument,
@@ -25,6 +26,7 @@ from mlnlearn.cli.options import (
     PresetOption,
     SchemaOption,
     SetOption,
+    SparkConfOption,
     TablesOption,
     TaskOption,
     TimeColumnOption,
@@ -119,6 +121,8 @@ def learn(
     json: JsonOption = False,
     engine: EngineOption = None,
     memory: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Learn rules and their weights from databases or tables."""
     entry = LEARNERS[learner]

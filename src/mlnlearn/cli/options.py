@@ -142,6 +142,24 @@ def _use_memory(context: typer.Context, memory: str | None) -> str | None:
     return memory
 
 
+def _use_master(context: typer.Context, master: str | None) -> str | None:
+    if master is not None:
+        context.with_resource(counting_with(master=master))
+    return master
+
+
+def _use_config(context: typer.Context, settings: list[str] | None) -> list[str] | None:
+    found = {}
+    for text in settings or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise InputError(f"--spark-conf {text}: expected NAME=VALUE")
+        found[name.strip()] = value.strip()
+    if found:
+        context.with_resource(counting_with(config=found))
+    return settings
+
+
 # What counts, and with how much memory, is set while the command line is read.
 EngineOption = Annotated[
     str | None,
@@ -149,7 +167,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="NAME",
         help=f"What counts: {', '.join(ENGINES)}. auto: in memory, and by DuckDB, which can spill "
-        "to disk, what would not fit.",
+        "to disk, what would not fit. spark: on the server that --master names.",
         show_default="auto",
         callback=_use_engine,
     ),
@@ -162,6 +180,28 @@ MemoryOption = Annotated[
         help="What counting may take beside the data, as 512MB or 2GB.",
         show_default="2GB",
         callback=_use_memory,
+    ),
+]
+
+
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="ADDRESS",
+        help="The server that an engine counts on, such as sc://host:15002 of Spark.",
+        show_default=False,
+        callback=_use_master,
+    ),
+]
+SparkConfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spark-conf",
+        metavar="NAME=VALUE",
+        help="A setting of the session with Spark; may be given several times.",
+        show_default=False,
+        callback=_use_config,
     ),
 ]
 

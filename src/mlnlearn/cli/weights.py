@@ -14,6 +14,7 @@ from mlnlearn.cli.options import (
     ForceOption,
     JsonOption,
     MappingOption,
+    MasterOption,
     MemoryOption,
     ModelOption,
     ModelOutOption,
@@ -21,6 +22,7 @@ from mlnlearn.cli.options import (
     NoDatabasesOption,
     SchemaOption,
     SeedOption,
+    SparkConfOption,
     TablesOption,
     finite,
     names,
@@ -78,6 +80,8 @@ def weights(
     json: JsonOption = False,
     engine: EngineOption = None,
     memory: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Learn the weights of the rules in a model from databases."""
     paths = (db or []) + (more or [])

@@ -74,6 +74,7 @@ def true_groundings(engine: Engine, formula: Formula) -> list[int]:
     """
     form = prepared(engine, formula)
     totals = [0] * len(engine.stack)
+    engine.ahead([Query(summand.atoms) for summand in form.summands])
     for summand in form.summands:
         counts = engine.table(Query(summand.atoms)).per_database(len(totals))
         multiples = engine.stack.ground_atoms(form.types[v] for v in summand.free)
@@ -106,6 +107,7 @@ def count_by(
     if missing:
         raise InputError(f"{', '.join(missing)} is not a free variable of {formula}")
     with engine.holding(formula) as take:
+        engine.ahead([_query(engine, form, summand, by) for summand in form.summands])
         tables = []
         for summand in form.summands:
             tables.append(_grouped(engine, form, summand, by))
@@ -131,6 +133,18 @@ def _added(
     return count_table(by, database[keep], [column[keep] for column in columns], counts[keep])
 
 
+def _query(engine: Engine, form: Prepared, summand: Summand, by: Sequence[Variable]) -> Query:
+    """Return what is asked to count one summand by `by`."""
+    values = [summand.values[variable] for variable in by]
+    members = [
+        member_atom(engine.stack, form.types[variable], variable)
+        for variable in dict.fromkeys(values)
+        if variable in summand.free and isinstance(variable, Variable)
+    ]
+    group = tuple(dict.fromkeys(value for value in values if isinstance(value, Variable)))
+    return Query((*summand.atoms, *members), group)
+
+
 def _grouped(
     engine: Engine,
     form: Prepared,
@@ -138,22 +152,16 @@ def _grouped(
     by: Sequence[Variable],
 ) -> CountTable:
     """Count one summand by `by`, each of whose variables may stand for another or a constant."""
-    stack = engine.stack
+    query = _query(engine, form, summand, by)
+    table = engine.table(query)
     values = [summand.values[variable] for variable in by]
-    members = [
-        member_atom(stack, form.types[variable], variable)
-        for variable in dict.fromkeys(values)
-        if variable in summand.free and isinstance(variable, Variable)
-    ]
-    group = tuple(dict.fromkeys(value for value in values if isinstance(value, Variable)))
-    table = engine.table(Query((*summand.atoms, *members), group))
-    free = [variable for variable in summand.free if variable not in group]
+    free = [variable for variable in summand.free if variable not in query.group]
     multiples = domain_multiples(engine, [form.types[variable] for variable in free])
     counts = times(table.counts, multiples[table.database]) * summand.coefficient
     columns = []
     for variable, value in zip(by, values, strict=True):
         if isinstance(value, Constant):
-            code = stack.code(form.types[variable], value.name)
+            code = engine.stack.code(form.types[variable], value.name)
             columns.append(np.full(len(table), code, np.int32))
         else:
             columns.append(table.column(value))

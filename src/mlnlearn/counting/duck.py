@@ -16,6 +16,7 @@ from mlnlearn.cache import ByteCache
 from mlnlearn.counting.arrays import Codes, overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import DUCKDB, Dialect
+from mlnlearn.counting.query import Query
 from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
@@ -80,14 +81,15 @@ class DuckServer:
         """Let go of memory and scratch files."""
         self._end()
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> None:
-        """Make a table from columns."""
+    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+        """Make a table from columns; return its name."""
         self.connection.register("facts", dict(columns))
         try:
             self.connection.execute(f"CREATE TABLE {table} AS SELECT * FROM facts")
         finally:
             with suppress(duckdb.Error):
                 self.connection.unregister("facts")
+        return table
 
     def fetch(self, statement: str) -> Answer:
         """Execute a statement, and return the columns of its answer."""
@@ -159,7 +161,6 @@ class DuckEngine(SqlEngine):
 
     Examples
     --------
-    >>> from mlnlearn.counting.query import Query
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("friends(person,person)", "smokes(person)")
     >>> facts = {"friends": [("Anna", "Bob"), ("Carl", "Bob")], "smokes": [("Bob",)]}
@@ -191,3 +192,6 @@ class DuckEngine(SqlEngine):
         budget = ByteBudget(limit, limit // 2 + min(cache.limit, limit // 2))
         server = DuckServer(limit // 2, threads, path, temp_directory)
         super().__init__(databases, server, budget, cache)
+
+    def ahead(self, queries: Sequence[Query]) -> None:
+        """Do nothing: a statement costs a millisecond, and several at once take more memory."""

@@ -173,22 +173,28 @@ def flip_counts(
     parts: dict[tuple[int, ...], list[FlipTable]] = defaultdict(list)
     products = []
     with engine.holding(formula) as take:
-        for summand in form.summands:
-            for part in _summand_parts(engine, form, summand, predicate, exclusive):
-                tables = part.factors if isinstance(part, FlipProduct) else (part,)
-                take(sum(table.nbytes for table in tables), sum(map(len, tables)))
-                if isinstance(part, FlipProduct):
-                    products.append(part)
-                else:
-                    parts[part.places].append(part)
+        found = [
+            case
+            for summand in form.summands
+            for case in _flip_cases(engine.stack, form, summand, predicate, exclusive)
+        ]
+        engine.ahead([query for case in found for query in case.queries()])
+        for case in found:
+            part = _part(engine, case)
+            tables = part.factors if isinstance(part, FlipProduct) else (part,)
+            take(sum(table.nbytes for table in tables), sum(map(len, tables)))
+            if isinstance(part, FlipProduct):
+                products.append(part)
+            else:
+                parts[part.places].append(part)
         constant = np.zeros(len(engine.stack), np.int64)
         for part in parts.pop((), ()):
             add_at(constant, part.database.astype(np.int64), part.values)
         added = []
-        for _, found in sorted(parts.items()):
-            rows = sum(map(len, found))
-            take(rows * merging_bytes(1 + len(found[0].places)), rows)
-            added.append(_added(engine.stack, predicate, found))
+        for places, listed in sorted(parts.items()):
+            rows = sum(map(len, listed))
+            take(rows * merging_bytes(1 + len(places)), rows)
+            added.append(_added(engine.stack, predicate, listed))
     return Flips(
         predicate, constant, tuple(table for table in added if len(table)), tuple(products)
     )
@@ -215,13 +221,43 @@ def _quantified_atoms(formula: Formula) -> Iterator[Atom]:
             yield from _quantified_atoms(part)
 
 
-def _summand_parts(
-    engine: Engine,
+@dataclass(frozen=True, slots=True)
+class FlipCase:
+    """Atoms to be counted by those arguments of a flipped atom that stand in them.
+
+    Attributes
+    ----------
+    pattern
+        The flipped atom.
+    atoms
+        What must be true.
+    group
+        Variables of the pattern that stand in the atoms.
+    free
+        Types of variables that stand nowhere: each multiplies the count by its domain.
+    coefficient
+        How often the count goes into the flip count.
+    """
+
+    pattern: Atom
+    atoms: tuple[Atom, ...]
+    group: tuple[Variable, ...]
+    free: tuple[str, ...]
+    coefficient: int
+
+    def queries(self) -> list[Query]:
+        """Return what is asked first: the unlinked parts one by one, where a product may pay."""
+        parts = _factor_queries(self)
+        return [Query(self.atoms, self.group)] if parts is None or len(parts) < 2 else parts
+
+
+def _flip_cases(
+    stack: Stack,
     form: Prepared,
     summand: Summand,
     predicate: Predicate,
     exclusive: tuple[int, ...],
-) -> Iterator[FlipTable | FlipProduct]:
+) -> Iterator[FlipCase]:
     denied = tuple(Signed(atom, False) for atom in summand.atoms)
     for case in cases(denied, predicate, exclusive):
         types = {
@@ -231,22 +267,21 @@ def _summand_parts(
         }
         rest = [literal.atom for literal in case.rest]
         # more groundings of the denying clause are violated where more of the product are true
-        yield _part(engine, case.pattern, rest, types, -case.coefficient * summand.coefficient)
+        coefficient = -case.coefficient * summand.coefficient
+        yield _flip_case(stack, case.pattern, rest, types, coefficient)
 
 
 def _follow(value: Term, unifier: Mapping[Variable, Term]) -> Term:
     return unifier.get(value, value) if isinstance(value, Variable) else value
 
 
-def _part(
-    engine: Engine,
+def _flip_case(
+    stack: Stack,
     pattern: Atom,
     rest: list[Atom],
     types: dict[Variable, str],
     coefficient: int,
-) -> FlipTable | FlipProduct:
-    """Count the groundings of `rest` by the arguments of the flipped atom."""
-    stack = engine.stack
+) -> FlipCase:
     used = {term for atom in rest for term in atom.terms}
     shape = pattern.terms
     repeated = {t for t in shape if isinstance(t, Variable) and shape.count(t) > 1}
@@ -258,17 +293,20 @@ def _part(
         if isinstance(term, Constant)
     ]
     used |= repeated
-    free = [kind for variable, kind in types.items() if variable not in used | set(shape)]
-    multiples = domain_multiples(engine, free)
-    atoms = [*rest, *members]
-    product = _product(engine, pattern, atoms, multiples * coefficient)
+    free = (kind for variable, kind in types.items() if variable not in used | set(shape))
+    group = dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used)
+    return FlipCase(pattern, (*rest, *members), tuple(group), tuple(free), coefficient)
+
+
+def _part(engine: Engine, case: FlipCase) -> FlipTable | FlipProduct:
+    """Count what a case says, by the arguments of the flipped atom."""
+    multiples = domain_multiples(engine, case.free)
+    product = _product(engine, case, multiples * case.coefficient)
     if product is not None:
         return product
-    group = tuple(dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used))
-    table = engine.table(Query(tuple(atoms), group))
-    return _keyed(
-        stack, pattern, table, times(multiples[table.database], table.counts) * coefficient
-    )
+    table = engine.table(Query(case.atoms, case.group))
+    values = times(multiples[table.database], table.counts) * case.coefficient
+    return _keyed(engine.stack, case.pattern, table, values)
 
 
 def _keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> FlipTable:
@@ -285,22 +323,32 @@ def _keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> Flip
     return FlipTable(tuple(places), table.database, tuple(columns), values)
 
 
-def _product(
-    engine: Engine, pattern: Atom, atoms: list[Atom], multiples: Ints
-) -> FlipProduct | None:
-    """Return the counts in product form where that pays: unlinked arguments, many rows."""
-    if any(isinstance(term, Constant) for term in pattern.terms):
+def _factor_queries(case: FlipCase) -> list[Query] | None:
+    """Return a query for each part of a case that shares no variable with others.
+
+    None where a part links several arguments of the flipped atom, or one of these is a constant:
+    there is no product then.
+    """
+    shape = case.pattern.terms
+    if any(isinstance(term, Constant) for term in shape):
         return None
-    tables = []
-    scale = multiples
-    for linked in _linked(atoms):
+    queries = []
+    for linked in _linked(list(case.atoms)):
         used = {term for atom in linked for term in atom.terms}
-        places = [term for term in pattern.terms if term in used]
-        group = tuple(term for term in places if isinstance(term, Variable))
+        group = tuple(term for term in shape if isinstance(term, Variable) and term in used)
         if len(group) > 1:
             return None
-        table = engine.table(Query(tuple(linked), group))
-        if group:
+        queries.append(Query(tuple(linked), group))
+    return queries
+
+
+def _product(engine: Engine, case: FlipCase, multiples: Ints) -> FlipProduct | None:
+    """Return the counts in product form where that pays: unlinked arguments, many rows."""
+    tables = []
+    scale = multiples
+    for query in _factor_queries(case) or ():
+        table = engine.table(query)
+        if query.group:
             tables.append(table)
         else:
             scale = times(scale, np.array(table.per_database(len(scale)), np.int64))
@@ -309,7 +357,7 @@ def _product(
     rows = np.prod([np.bincount(t.database, minlength=len(scale)) for t in tables], axis=0).sum()
     if rows <= _LISTED:
         return None
-    factors = [_keyed(engine.stack, pattern, table, table.counts) for table in tables]
+    factors = [_keyed(engine.stack, case.pattern, table, table.counts) for table in tables]
     first = factors[0]
     scaled = replace(first, values=times(scale[first.database], first.values))
     return FlipProduct((scaled, *factors[1:]))

@@ -88,6 +88,9 @@ class MemoryEngine:
         numbers = np.arange(len(self.stack), dtype=np.int32)
         return SparseTable({DATABASE: numbers}, np.ones(len(numbers), np.int64))
 
+    def ahead(self, queries: Sequence[Query]) -> None:
+        """Do nothing: queries cost no more one at a time."""
+
     def plan(self, query: Query) -> Plan[Variable]:
         """Return how a query of at least one atom is answered."""
         return plan_of(self.stack, query)

@@ -159,6 +159,10 @@ class Engine(Protocol):
         """Answer a query."""
         ...
 
+    def ahead(self, queries: Sequence[Query]) -> None:
+        """Be told which queries come next, to answer them together where that pays."""
+        ...
+
     def plan(self, query: Query) -> Plan[Variable]:
         """Return how a query of at least one atom is answered."""
         ...

@@ -6,7 +6,7 @@ as one, too. The server executes it, and what comes back are counts, not the row
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -29,7 +29,7 @@ from mlnlearn.counting.query import (
 from mlnlearn.counting.stack import Stack
 from mlnlearn.counting.statement import MOST, FactTable, Statement, Vocabularies
 from mlnlearn.data.database import Database
-from mlnlearn.errors import MemoryLimitError
+from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.logic.atoms import Predicate, Variable
 
 Answer = dict[str, Any]
@@ -48,8 +48,8 @@ class Server(Protocol):
         """The SQL that it understands."""
         ...
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> None:
-        """Make a table from columns."""
+    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+        """Make a table from columns, and return what it is called there."""
         ...
 
     def fetch(self, statement: str) -> Answer:
@@ -120,6 +120,51 @@ class SqlEngine:
             self.cache.put(key, found)
         return found.arranged(order, query.group)
 
+    def ahead(self, queries: Sequence[Query]) -> None:
+        """Answer queries that come next by one statement, and keep what the cache has room for.
+
+        A query whose answer is thought to be large is left for later, and so are all where the
+        answers turn out to be.
+        """
+        wanted: dict[Hashable, Query] = {}
+        for query in queries:
+            key, order = canonical_query(query)
+            if query.atoms and self.cache.get(key) is None:
+                wanted.setdefault(key, Query(query.atoms, order))
+        room = min(self.budget.left("").nbytes, self.cache.cache.limit // 2)
+        statement = self._new_statement()
+        chosen: list[tuple[Hashable, Query]] = []
+        for known, query in wanted.items():
+            plan = self.plan(query)
+            size = plan.steps[-1].size if plan.steps else plan.tables[0]
+            expected = int(size.rows) * _row_bytes(query)
+            if expected <= room:
+                room -= expected
+                statement.add(query, plan)
+                chosen.append((known, query))
+        if len(chosen) > 1:
+            self._keep(chosen, statement)
+
+    def _keep(self, chosen: Sequence[tuple[Hashable, Query]], statement: Statement) -> None:
+        """Execute one statement for several queries, and keep their answers."""
+        width = max(_row_bytes(query) for _, query in chosen)
+        most = self.budget.left("").nbytes // width
+        try:
+            answer = self.server.fetch(f"{statement.union()} LIMIT {most + 1}")
+        except (FullServerError, CountOverflowError):
+            return  # one of them is to blame, and will be told apart
+        abouts = answer.pop("approximate", None)
+        if len(answer["q"]) > most:
+            return
+        number, database, *columns, counts = answer.values()
+        starts = np.searchsorted(number, np.arange(len(chosen) + 1))
+        for place, (key, query) in enumerate(chosen):
+            rows = slice(starts[place], starts[place + 1])
+            if abouts is None or not (abouts[rows] >= MOST).any():
+                codes = [column[rows] for column in columns[: len(query.group)]]
+                table = count_table(query.group, database[rows], codes, counts[rows])
+                self.cache.put(key, table)
+
     def holding(self, purpose: object) -> AbstractContextManager[Hold]:
         """Count what a caller takes against the limit, also for queries that it asks meanwhile."""
         return self.budget.holding(purpose)
@@ -169,8 +214,7 @@ class SqlEngine:
         Where they might not, the server keeps the rows, on disk if need be, until they are counted.
         """
         statement, most = self._statement(query)
-        # fetched, put in order, and in the types of a table
-        width = 2 * (4 * (1 + len(query.group)) + 16)
+        width = _row_bytes(query)
         room = self.budget.left(query)
         if most * width <= room.nbytes:
             return self.server.fetch(statement)
@@ -187,11 +231,17 @@ class SqlEngine:
         found = self._loaded.get(predicate.name)
         if found is None:
             relation = self.stack.relation(predicate)
-            found = FactTable(f"r{len(self._loaded)}", len(relation))
             named = {f"c{place}": column for place, column in enumerate(relation.columns)}
-            self.server.load(found.name, {"d": relation.database, **named})
+            columns = {"d": relation.database, **named}
+            name = self.server.load(f"r{len(self._loaded)}", columns)
+            found = FactTable(name, len(relation))
             self._loaded[predicate.name] = found
         return found
+
+
+def _row_bytes(query: Query) -> int:
+    """Return what a row of an answer takes: fetched, put in order, in the types of a table."""
+    return 2 * (4 * (1 + len(query.group)) + 16)
 
 
 def refuse_overflow(answer: Answer) -> None:

@@ -1,0 +1,192 @@
+"""The engine on Spark: counts in SQL on a cluster, through Spark Connect.
+
+Any server of that protocol will do: a cluster of Spark, or Sail, which needs no Java. The client is
+the extra ``mlnlearn[spark]``.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mlnlearn.cache import ByteCache
+from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.budget import ByteBudget
+from mlnlearn.counting.dialect import SPARK, Dialect
+from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
+from mlnlearn.counting.stack import Stack
+from mlnlearn.data.database import Database
+from mlnlearn.errors import InputError
+from mlnlearn.resources import DEFAULT_MEMORY, byte_size, in_use
+
+if TYPE_CHECKING:  # an extra
+    from pyspark.sql import SparkSession
+
+_PORT = 15002
+_SECONDS = 10.0
+
+
+def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession:
+    """Return the session with a server, opened on first use.
+
+    Parameters
+    ----------
+    master
+        The address, such as ``sc://host:15002``; or ``local[2]``, where all of Spark is installed.
+    config
+        Settings of the session, such as ``spark.sql.shuffle.partitions``.
+    """
+    if not master:
+        raise InputError(
+            "engine spark: which server?", hint="give its address: --master sc://host:15002"
+        )
+    _reach(master)
+    try:
+        with warnings.catch_warnings():  # of versions of packages that we do not use it with
+            warnings.simplefilter("ignore", FutureWarning)
+            from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+            from pyspark.sql.connect.session import SparkSession as _  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise InputError(
+            f"engine spark needs the client of Spark: {error}",
+            hint='pip install "mlnlearn[spark]"',
+        ) from None
+    builder = SparkSession.builder.remote(master)
+    for name, value in config.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"no session with {master}: {reason}") from error
+
+
+def _reach(master: str) -> None:
+    """Refuse an address that nobody listens at; the client itself would try for minutes."""
+    if master.startswith("local"):
+        return
+    address = urlsplit(master)
+    try:
+        host, port = address.hostname, address.port or _PORT
+    except ValueError:
+        host, port = None, _PORT
+    if address.scheme != "sc" or not host:
+        raise InputError(f"{master!r} is no address of Spark", hint="write it as sc://host:15002")
+    try:
+        socket.create_connection((host, port), _SECONDS).close()
+    except OSError as error:
+        raise InputError(
+            f"nobody answers at {master}: {error}", hint="is the Spark Connect server running?"
+        ) from None
+
+
+class SparkServer:
+    """A session of Spark; its views have names of their own, and go away on `close`."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self._prefix = f"mlnlearn_{uuid.uuid4().hex[:12]}_"
+        self._views: list[str] = []
+        self._end = weakref.finalize(self, _drop, session, self._views)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL that it understands."""
+        return SPARK
+
+    def close(self) -> None:
+        """Drop the views; the session stays for others."""
+        self._end()
+
+    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+        """Make a view of columns that are sent to the server; return its name."""
+        import pyarrow as pa  # noqa: PLC0415 - comes with the client
+
+        name = self._prefix + table
+        types = ", ".join(f"{column} INT" for column in columns)
+        frame = self.session.createDataFrame(pa.table(dict(columns)), schema=types)
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
+
+    def fetch(self, statement: str) -> Answer:
+        """Execute a statement, and return the columns of its answer."""
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+        try:
+            table = self.session.sql(statement).toArrow()
+        except PySparkException as error:
+            reason = " ".join(str(error).split())
+            small = reason.lower()
+            if "overflow" in small or "out_of_range" in small:
+                raise overflow(2.0**127) from error
+            if "resources exhausted" in small or "outofmemory" in small or "no space" in small:
+                raise FullServerError(reason) from error
+            raise
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    @contextmanager
+    def kept(self, statement: str) -> Iterator[str]:
+        """Name the statement itself: it is executed again, since views hold no rows."""
+        yield f"({statement})"
+
+
+def _drop(session: SparkSession, views: Sequence[str]) -> None:
+    with suppress(Exception):  # the server may be gone before us
+        for view in views:
+            session.catalog.dropTempView(view)
+
+
+class SparkEngine(SqlEngine):
+    """Counts in SQL on Spark; the answers of several queries are one job.
+
+    Parameters
+    ----------
+    databases
+        Databases of one schema (or a stack of them), each with its own domains.
+    memory_limit
+        Bytes, or text such as ``"2GB"``, that answers may take here, kept or being fetched. What
+        the server may use is its own affair.
+    cache
+        Keeps answers for later queries; what it may hold is part of the limit. By default one of
+        its own, of at most a quarter of it.
+    master
+        The address of the server, such as ``sc://host:15002``; by default the one in use (see
+        `mlnlearn.counting_with`).
+    config
+        Settings of the session; by default those in use.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> SparkEngine([Database.from_facts(Schema.of("smokes(person)"), {})], master="nowhere")
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: 'nowhere' is no address of Spark
+      hint: write it as sc://host:15002
+    """
+
+    server: SparkServer
+
+    def __init__(
+        self,
+        databases: Sequence[Database] | Stack,
+        *,
+        memory_limit: int | str = DEFAULT_MEMORY,
+        cache: ByteCache | None = None,
+        master: str | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        limit = byte_size(memory_limit)
+        cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
+        budget = ByteBudget(limit, min(cache.limit, limit // 2))
+        resources = in_use()
+        master = resources.master if master is None else master
+        config = resources.config if config is None else config
+        server = SparkServer(spark_session(master, config))
+        super().__init__(databases, server, budget, cache)
