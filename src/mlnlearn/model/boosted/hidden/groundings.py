@@ -29,7 +29,7 @@ class Groundings:
         Per set of further groundings, whose they are and how many.
     needs
         Per such set, the unknown atoms that must be true, shape ``(literals, sets)``; -1 for none.
-        An atom that is two literals stands there twice.
+        An atom that is two literals stands there once.
     """
 
     sure: Ints
@@ -79,6 +79,8 @@ def ground_body(body: Body, hidden: HiddenAtoms, examples: Codes) -> Groundings:
             )
         table = table.join(pattern)
     needs = np.stack([_numbers(pattern, table, hidden) for pattern in literals])
+    needs.sort(axis=0)
+    needs[:-1][needs[:-1] == needs[1:]] = -1
     needs.sort(axis=0)
     sure = needs[-1] < 0
     counts = np.bincount(table.example[sure], minlength=size).astype(np.int64)

@@ -2,8 +2,7 @@
 
 The state is four arrays: the atoms' `truth`; per grounding, how many atoms it still `needs`; per
 counter, its `counts`; per head and tree, its `values`. All are functions of `truth` alone, to the
-last bit, whatever way led there. `changed` and `seen` are scratch space: numbers of counters, and
-marks. `work[0]` counts walks through trees, `work[1]` marks the change at hand.
+last bit, whatever way led there. `changed` and `seen` are scratch space: groundings, and marks. `work[0]` counts walks through trees, `work[1]` marks the change at hand.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def fill(rules, counts, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
-    """Change an atom and the counters that depend on it; return how many did."""
+    """Change an atom and its groundings; list in `changed` those that came or went."""
     truth, needs, counts = state[0], state[1], state[2]
     number = 0
     for place in range(rules.uses[atom], rules.uses[atom + 1]):
@@ -47,30 +46,30 @@ def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
         if truth[atom]:
             if needs[grounding] == 0:
                 counts[counter] -= rules.many[grounding]
-                changed[number] = counter
+                changed[number] = grounding
                 number += 1
             needs[grounding] += 1
         else:
             needs[grounding] -= 1
             if needs[grounding] == 0:
                 counts[counter] += rules.many[grounding]
-                changed[number] = counter
+                changed[number] = grounding
                 number += 1
     truth[atom] = not truth[atom]
     return number
 
 
 @njit(cache=True)
-def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
-    """Change an atom and all that depends on it.
+def _changed_values(rules, atom, number, state, changed, seen, work, keep):  # type: ignore[no-untyped-def]
+    """Walk the trees that read some changed counters; return how much false heads' values grew.
 
-    Returns by how much the values of other, false heads grew.
+    The values of other heads than the atom's own are summed; new values are stored if `keep`.
     """
     truth, counts, values = state[0], state[2], state[3]
     work[1] += 1
     mark, growth = work[1], 0.0
-    for number in range(_count(rules, atom, state, changed)):
-        counter = changed[number]
+    for which_change in range(number):
+        counter = rules.counter[changed[which_change]]
         conjunction = rules.conjunction[counter]
         for place in range(rules.heads[counter], rules.heads[counter + 1]):
             head = rules.head[place]
@@ -82,11 +81,42 @@ def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-de
                 seen[unit] = mark
                 work[0] += 1
                 value = _walk(rules, head, rules.root[rules.roots[head] + tree], counts)
-                more = value - values[unit]
-                values[unit] = value
                 owner = rules.atom[head]
                 if owner < 0 or (owner != atom and not truth[owner]):
-                    growth += more
+                    growth += value - values[unit]
+                if keep:
+                    values[unit] = value
+    return growth
+
+
+@njit(cache=True)
+def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Change an atom and all that depends on it.
+
+    Returns by how much the values of other, false heads grew.
+    """
+    number = _count(rules, atom, state, changed)
+    return _changed_values(rules, atom, number, state, changed, seen, work, True)
+
+
+@njit(cache=True)
+def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Return what `flip` of a false atom would, and leave all as it is.
+
+    Most atoms are false and stay so, and most of their groundings lack other atoms too: these are
+    looked at, not changed.
+    """
+    needs, counts = state[1], state[2]
+    number = 0
+    for place in range(rules.uses[atom], rules.uses[atom + 1]):
+        grounding = rules.grounding[place]
+        if needs[grounding] == 1:
+            counts[rules.counter[grounding]] += rules.many[grounding]
+            changed[number] = grounding
+            number += 1
+    growth = _changed_values(rules, atom, number, state, changed, seen, work, False)
+    for place in range(number):
+        counts[rules.counter[changed[place]]] -= rules.many[changed[place]]
     return growth
 
 
@@ -126,6 +156,15 @@ def log_odds_of(rules, atom, state, changed, seen, work):  # type: ignore[no-unt
         return own_total(rules, head, values) + growth
     value = own_total(rules, head, values)
     return value - flip(rules, atom, state, changed, seen, work)
+
+
+@njit(cache=True)
+def _log_odds_staying(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Return the log-odds of an atom given all others; the atom is left false."""
+    if state[0][atom] or rules.existential:
+        return log_odds_of(rules, atom, state, changed, seen, work)
+    value = own_total(rules, rules.own[atom], state[3])
+    return value - _growth_if_true(rules, atom, state, changed, seen, work)
 
 
 @njit(cache=True)
@@ -203,7 +242,7 @@ def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # 
             changes += _draw_value(rules, atom, state, changed, seen, work, draw, sharpness, sums)
             continue
         before = truth[atom]
-        odds = log_odds_of(rules, atom, state, changed, seen, work)
+        odds = _log_odds_staying(rules, atom, state, changed, seen, work)
         sums[atom] += chance(odds)
         wanted = odds > 0.0 if greedy else draws[number] < chance(sharpness * odds)
         if wanted != truth[atom]:
@@ -218,7 +257,7 @@ def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped
     truth = state[0]
     for atom in range(len(truth)):
         before = truth[atom]
-        out[atom] = log_odds_of(rules, atom, state, changed, seen, work)
+        out[atom] = _log_odds_staying(rules, atom, state, changed, seen, work)
         if truth[atom] != before:
             flip(rules, atom, state, changed, seen, work)
 

@@ -121,7 +121,7 @@ class GroundNetwork:
     """
 
     rules: Rules
-    needs: Ints
+    needs: NDArray[np.int16]
     sure: Ints
 
     @property
@@ -322,7 +322,7 @@ def _assembled(parts: Sequence[_TargetPart], hidden: HiddenAtoms) -> GroundNetwo
     )
     return GroundNetwork(
         rules,
-        np.bincount(needing, minlength=int(first[-1])),
+        np.bincount(needing, minlength=int(first[-1])).astype(np.int16),
         _joined([part.sure for part in parts]),
     )
 
