@@ -173,8 +173,12 @@ def test_two_literals_that_are_the_same_atom():
                 assert found[atom] == pytest.approx(expit(gap))
 
 
-def test_work_follows_what_an_atom_touches():
-    """Two people who do not know each other: drawing one walks no tree of the other."""
+@pytest.mark.parametrize(("otherwise", "least", "most"), [(0.5, 2, 4), (0.0, 0.5, 3)])
+def test_work_follows_what_an_atom_touches(otherwise, least, most):
+    """Two people who do not know each other: drawing one walks no tree of the other.
+
+    What a clause (nothing otherwise) would add to false heads is known without a walk.
+    """
     schema = Schema.of("smokes(person)", "friends(person,person)", "cancer(person)")
     people = [f"P{i}" for i in range(20)]
     pairs = [(people[i], people[i ^ 1]) for i in range(20)]
@@ -186,7 +190,7 @@ def test_work_follows_what_an_atom_touches():
     )
     body = (Pattern(schema["friends"], (0, 1)), Pattern(schema["smokes"], (1,)))
     rules = [
-        TargetRules(schema[name], 0.0, steps=(Tree(Split(body, Leaf(1.0), Leaf(0.0))),))
+        TargetRules(schema[name], 0.0, steps=(Tree(Split(body, Leaf(1.0), Leaf(otherwise))),))
         for name in ("smokes", "cancer")
     ]
     hidden = HiddenAtoms.of([db], ["smokes"])
@@ -194,7 +198,7 @@ def test_work_follows_what_an_atom_touches():
     assert sampler.network.size == 40
     sampler.run(50)
     # one friend's two trees, there and perhaps back again, of forty
-    assert 2 <= sampler.walks / sampler.visits <= 4
+    assert least <= sampler.walks / sampler.visits <= most
 
 
 def test_open_predicates_and_asked_ones_are_unknown():

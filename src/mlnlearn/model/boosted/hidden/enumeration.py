@@ -129,7 +129,7 @@ def _set(rules, atoms, buffers, truth):  # type: ignore[no-untyped-def]
     """Make atoms true, or false; -1 stands for none."""
     state, changed, seen, work = buffers
     for atom in atoms:
-        if atom >= 0 and state[0][atom] != truth:
+        if atom >= 0 and state.truth[atom] != truth:
             flip(rules, atom, state, changed, seen, work)
 
 
@@ -217,7 +217,7 @@ def _conditionals(rules, values, starts, strides, buffers):  # type: ignore[no-u
             if digits[variable]:
                 continue
             if values[first] < 0:
-                odds = own_total(rules, rules.own[values[first + 1]], state[3])
+                odds = own_total(rules, rules.own[values[first + 1]], state.values)
                 found[first, code], found[first + 1, code] = chance(-odds), chance(odds)
             else:
                 scores = value_scores(rules, values[first], state, changed, seen, work)

@@ -1,15 +1,45 @@
 """Compiled loops over a ground network: change an atom, draw an atom, sweep over all.
 
-The state is four arrays: the atoms' `truth`; per grounding, how many atoms it still `needs`; per
-counter, its `counts`; per head and tree, its `values`. All are functions of `truth` alone, to the
-last bit, whatever way led there. `changed` and `seen` are scratch space: groundings, and marks. `work[0]` counts walks through trees, `work[1]` marks the change at hand.
+The state of a world is a `HiddenWorld`, all of whose arrays are functions of its `truth` alone, to
+the last bit, whatever way led there. `changed` and `seen` are scratch space: groundings, and marks.
+`work[0]` counts walks through trees, `work[1]` marks the change at hand.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.arrays import Ints
+from mlnlearn.model.boosted.evaluate import Floats
+from mlnlearn.model.boosted.hidden.atoms import Mask
+
+
+class HiddenWorld(NamedTuple):
+    """A world of unknown atoms, and what follows from it.
+
+    Attributes
+    ----------
+    truth
+        Per atom, whether it is true.
+    needs
+        Per grounding, how many of its atoms are false.
+    counts
+        Per counter, its groundings.
+    values
+        Per head and tree, the tree's value.
+    false_heads
+        Per counter, how many of the heads that it counts for are false.
+    """
+
+    truth: Mask
+    needs: NDArray[np.int16]
+    counts: Ints
+    values: Floats
+    false_heads: Ints
 
 
 @njit(cache=True)
@@ -38,7 +68,7 @@ def fill(rules, counts, values):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
     """Change an atom and its groundings; list in `changed` those that came or went."""
-    truth, needs, counts = state[0], state[1], state[2]
+    truth, needs, counts = state.truth, state.needs, state.counts
     number = 0
     for place in range(rules.uses[atom], rules.uses[atom + 1]):
         grounding = rules.grounding[place]
@@ -56,23 +86,26 @@ def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
                 changed[number] = grounding
                 number += 1
     truth[atom] = not truth[atom]
+    own, change = rules.own[atom], -1 if truth[atom] else 1
+    for place in range(rules.places[own], rules.places[own + 1]):
+        state.false_heads[rules.place[place]] += change
     return number
 
 
-@njit(cache=True)
-def _changed_values(rules, atom, number, state, changed, seen, work, keep):  # type: ignore[no-untyped-def]
-    """Walk the trees that read some changed counters; return how much false heads' values grew.
+@njit(cache=True, inline="always")  # a call would hand over two dozen arrays
+def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # type: ignore[no-untyped-def]
+    """Walk the trees that test the counters of some groundings; new values are stored if `keep`.
 
-    The values of other heads than the atom's own are summed; new values are stored if `keep`.
+    Returns by how much the values of false heads grew, but for the atom's own.
     """
-    truth, counts, values = state[0], state[2], state[3]
+    truth, counts, values = state.truth, state.counts, state.values
     work[1] += 1
     mark, growth = work[1], 0.0
-    for which_change in range(number):
-        counter = rules.counter[changed[which_change]]
+    for place in range(number):
+        counter = rules.counter[changed[place]]
         conjunction = rules.conjunction[counter]
-        for place in range(rules.heads[counter], rules.heads[counter + 1]):
-            head = rules.head[place]
+        for place_of_head in range(rules.heads[counter], rules.heads[counter + 1]):
+            head = rules.head[place_of_head]
             for which in range(rules.trees[conjunction], rules.trees[conjunction + 1]):
                 tree = rules.tree[which]
                 unit = rules.units[head] + tree
@@ -81,11 +114,12 @@ def _changed_values(rules, atom, number, state, changed, seen, work, keep):  # t
                 seen[unit] = mark
                 work[0] += 1
                 value = _walk(rules, head, rules.root[rules.roots[head] + tree], counts)
-                owner = rules.atom[head]
-                if owner < 0 or (owner != atom and not truth[owner]):
-                    growth += value - values[unit]
+                more = value - values[unit]
                 if keep:
                     values[unit] = value
+                owner = rules.atom[head]
+                if owner < 0 or (owner != atom and not truth[owner]):
+                    growth += more
     return growth
 
 
@@ -96,7 +130,7 @@ def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-de
     Returns by how much the values of other, false heads grew.
     """
     number = _count(rules, atom, state, changed)
-    return _changed_values(rules, atom, number, state, changed, seen, work, True)
+    return _walk_changed(rules, atom, number, state, changed, seen, work, True)
 
 
 @njit(cache=True)
@@ -104,17 +138,32 @@ def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no
     """Return what `flip` of a false atom would, and leave all as it is.
 
     Most atoms are false and stay so, and most of their groundings lack other atoms too: these are
-    looked at, not changed.
+    looked at, not changed. Clauses grow by the same for each of their false heads, which are
+    counted; trees are walked.
     """
-    needs, counts = state[1], state[2]
-    number = 0
+    needs, counts = state.needs, state.counts
+    own = rules.own[atom]
+    start, end = rules.places[own], rules.places[own + 1]
+    first = rules.conjunction[rules.place[start]] if end > start else 0
+    growth, number = 0.0, 0
     for place in range(rules.uses[atom], rules.uses[atom + 1]):
         grounding = rules.grounding[place]
-        if needs[grounding] == 1:
-            counts[rules.counter[grounding]] += rules.many[grounding]
+        if needs[grounding] != 1:
+            continue
+        counter = rules.counter[grounding]
+        conjunction = rules.conjunction[counter]
+        slope = rules.slope[conjunction]
+        if np.isnan(slope):
+            counts[counter] += rules.many[grounding]
             changed[number] = grounding
             number += 1
-    growth = _changed_values(rules, atom, number, state, changed, seen, work, False)
+            continue
+        others, mine = state.false_heads[counter], start + conjunction - first
+        if start <= mine < end and rules.place[mine] == counter:
+            others -= 1
+        growth += slope * rules.many[grounding] * others
+    if number > 0:
+        growth += _walk_changed(rules, atom, number, state, changed, seen, work, False)
     for place in range(number):
         counts[rules.counter[changed[place]]] -= rules.many[changed[place]]
     return growth
@@ -133,7 +182,7 @@ def own_total(rules, head, values):  # type: ignore[no-untyped-def]
 def assign(rules, wanted, state, changed, seen, work):  # type: ignore[no-untyped-def]
     """Go over to another world."""
     for atom in range(len(wanted)):
-        if wanted[atom] != state[0][atom]:
+        if wanted[atom] != state.truth[atom]:
             flip(rules, atom, state, changed, seen, work)
 
 
@@ -145,7 +194,7 @@ def log_odds_of(rules, atom, state, changed, seen, work):  # type: ignore[no-unt
     the values of its false heads (eq. 12 of Khot et al. 2011). In a dependency network an atom
     has its own rules only.
     """
-    truth, values = state[0], state[3]
+    truth, values = state.truth, state.values
     head = rules.own[atom]
     if rules.existential:
         if truth[atom]:
@@ -161,9 +210,9 @@ def log_odds_of(rules, atom, state, changed, seen, work):  # type: ignore[no-unt
 @njit(cache=True)
 def _log_odds_staying(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
     """Return the log-odds of an atom given all others; the atom is left false."""
-    if state[0][atom] or rules.existential:
+    if state.truth[atom] or rules.existential:
         return log_odds_of(rules, atom, state, changed, seen, work)
-    value = own_total(rules, rules.own[atom], state[3])
+    value = own_total(rules, rules.own[atom], state.values)
     return value - _growth_if_true(rules, atom, state, changed, seen, work)
 
 
@@ -179,7 +228,7 @@ def chance(log_odds):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def value_scores(rules, first, state, changed, seen, work):  # type: ignore[no-untyped-def]
     """Return the log-weights of the values of a block, given all else; all are left false."""
-    truth, atom, values = state[0], first, 0
+    truth, atom, values = state.truth, first, 0
     while values == 0 or atom != first:
         if truth[atom]:
             flip(rules, atom, state, changed, seen, work)
@@ -204,7 +253,7 @@ def shares(scores):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _draw_value(rules, first, state, changed, seen, work, draw, sharpness, sums):  # type: ignore[no-untyped-def]
     """Draw the true value of a block, and return whether it is another than before."""
-    truth = state[0]
+    truth = state.truth
     before, atom = first, rules.next_value[first]
     while not truth[before] and atom != first:
         before, atom = atom, rules.next_value[atom]
@@ -232,7 +281,7 @@ def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # 
     Log-odds are multiplied by `sharpness` before a draw; an infinite one takes the likelier value.
     Returns how many atoms changed.
     """
-    truth = state[0]
+    truth = state.truth
     changes = 0
     for number in range(len(order)):
         atom = order[number]
@@ -254,7 +303,7 @@ def sweep(rules, order, state, changed, seen, work, draws, sharpness, sums):  # 
 @njit(cache=True)
 def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped-def]
     """Write the log-odds of every atom given all others; the world stays as it is."""
-    truth = state[0]
+    truth = state.truth
     for atom in range(len(truth)):
         before = truth[atom]
         out[atom] = _log_odds_staying(rules, atom, state, changed, seen, work)
@@ -265,7 +314,7 @@ def log_odds(rules, state, changed, seen, work, out):  # type: ignore[no-untyped
 @njit(cache=True)
 def value_chances(rules, order, state, changed, seen, work, out):  # type: ignore[no-untyped-def]
     """Write the probabilities of the values of blocks given all others; the world stays."""
-    before = state[0].copy()
+    before = state.truth.copy()
     for first in order:
         if rules.next_value[first] == first:
             continue

@@ -58,6 +58,9 @@ class Rules(NamedTuple):
         Per counter, the range of the heads that it counts for.
     conjunction
         Per counter, what it counts.
+    slope
+        Per conjunction, what each grounding adds to the value of a head, where all that test it
+        are clauses; else not a number.
     trees, tree
         Per conjunction, the range of its target's trees that test it.
     units
@@ -82,6 +85,7 @@ class Rules(NamedTuple):
     heads: Ints
     head: Ints
     conjunction: Ints
+    slope: Floats
     trees: Ints
     tree: Ints
     units: Ints
@@ -308,6 +312,7 @@ def _assembled(parts: Sequence[_TargetPart], hidden: HiddenAtoms) -> GroundNetwo
         heads,
         head_list,
         _joined([part.conjunction + b for part, b in zip(parts, body, strict=False)]),
+        np.concatenate([_slopes(part) for part in parts]),
         trees,
         tree_list,
         _starts([(len(part.atom), len(part.flat.roots)) for part in parts]),
@@ -325,6 +330,21 @@ def _assembled(parts: Sequence[_TargetPart], hidden: HiddenAtoms) -> GroundNetwo
         np.bincount(needing, minlength=int(first[-1])).astype(np.int16),
         _joined([part.sure for part in parts]),
     )
+
+
+def _slopes(part: _TargetPart) -> Floats:
+    """Return what each grounding of a conjunction adds, where only clauses test it; else nan."""
+    flat = part.flat
+    slopes = np.full(len(flat.bodies), np.nan)
+    if part.existential:
+        return slopes
+    roots = flat.roots
+    yes, no = flat.yes[roots], flat.no[roots]
+    clauses = (flat.test[yes] < 0) & (flat.test[no] < 0) & (flat.value[no] == 0.0)
+    for number, trees in enumerate(flat.trees_of()):
+        if clauses[trees].all():
+            slopes[number] = flat.value[yes[trees]].sum()
+    return slopes
 
 
 def _joined(arrays: Sequence[Ints]) -> Ints:

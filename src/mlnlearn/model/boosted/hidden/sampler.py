@@ -12,6 +12,7 @@ from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.components import sweep_order
 from mlnlearn.model.boosted.hidden.kernels import (
+    HiddenWorld,
     assign,
     fill,
     log_odds,
@@ -67,13 +68,14 @@ class Sampler:
         self.order = sweep_order(network.rules) if order is None else order
         self.steps_at_once = max(1, _VISITS_AT_ONCE // max(len(self.order), 1))
         rules = network.rules
-        self._state = (
-            np.zeros(len(rules.own), np.bool_),
-            network.needs.copy(),
-            network.sure.copy(),
-            np.zeros(network.size),
+        self._state = HiddenWorld(
+            truth=np.zeros(len(rules.own), np.bool_),
+            needs=network.needs.copy(),
+            counts=network.sure.copy(),
+            values=np.zeros(network.size),
+            false_heads=np.bincount(rules.place, minlength=len(network.sure)),
         )
-        fill(rules, self._state[2], self._state[3])
+        fill(rules, self._state.counts, self._state.values)
         most = int(np.diff(rules.uses).max(initial=0))
         self._scratch = np.empty(most, np.int64), np.zeros(network.size, np.int64)
         self._work = np.zeros(2, np.int64)
@@ -82,7 +84,7 @@ class Sampler:
     @property
     def truth(self) -> Mask:
         """The world as it is."""
-        return self._state[0].copy()
+        return self._state.truth.copy()
 
     @property
     def walks(self) -> int:
@@ -90,7 +92,7 @@ class Sampler:
         return int(self._work[0])
 
     @property
-    def buffers(self) -> tuple[tuple[Mask, Ints, Ints, Floats], Ints, Ints, Ints]:
+    def buffers(self) -> tuple[HiddenWorld, Ints, Ints, Ints]:
         """The world as it is, and scratch space, for compiled loops to change."""
         return self._state, *self._scratch, self._work
 
@@ -100,7 +102,7 @@ class Sampler:
         Blocks have no value before the first sweep draws one.
         """
         own = self.network.rules.fixed[self.network.rules.own[self.order]]
-        truth = np.zeros(len(self._state[0]), np.bool_)
+        truth = np.zeros(len(self._state.truth), np.bool_)
         truth[self.order] = self.rng.random(len(own)) < expit(own)
         truth &= self.network.rules.next_value == np.arange(len(truth))
         self.assign(truth)
@@ -111,7 +113,7 @@ class Sampler:
 
     def run(self, sweeps: int) -> Floats:
         """Sweep over all atoms, and return their mean conditional probabilities on the way."""
-        sums = np.zeros(len(self._state[0]))
+        sums = np.zeros(len(self._state.truth))
         self.step(sweeps, sums)
         return sums / max(sweeps, 1)
 
@@ -122,7 +124,7 @@ class Sampler:
 
     def log_odds(self) -> Floats:
         """Return the log-odds of every atom given all others in the world as it is."""
-        found = np.empty(len(self._state[0]))
+        found = np.empty(len(self._state.truth))
         self.visits += len(found)
         log_odds(self.network.rules, self._state, *self._scratch, self._work, found)
         return found
@@ -161,9 +163,9 @@ class Sampler:
     def log_weight(self) -> float:
         """Return the world's log-probability but for a constant (counting semantics)."""
         rules = self.network.rules
-        false = (rules.atom < 0) | ~self._state[0][np.maximum(rules.atom, 0)]
+        false = (rules.atom < 0) | ~self._state.truth[np.maximum(rules.atom, 0)]
         head = np.repeat(np.arange(len(false)), np.diff(rules.units))
-        return -float(rules.fixed[false].sum() + self._state[3][false[head]].sum())
+        return -float(rules.fixed[false].sum() + self._state.values[false[head]].sum())
 
     def _sweep(self, sharpness: float, sums: Floats) -> int:
         draws = self.rng.random(len(self.order))
