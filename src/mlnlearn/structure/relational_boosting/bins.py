@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.aggregates import Floats
+from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.structure.relational_boosting.grow import MISSING, OTHER
 
@@ -88,20 +88,36 @@ def binning(
     return Binning(low + (high - low) / 2)
 
 
-def screening_score(
-    bins: NDArray[np.uint8], gradients: Floats, curvatures: Floats, ridge: float
-) -> float:
+def screening_scores(
+    bins: NDArray[np.uint8], folds: Ints, number: int, gradients: Floats, curvatures: Floats
+) -> Floats:
     """Return how much bins of a feature tell of gradients, less what chance would.
 
     Under chance, the sum of squared gradients over their variance is about one for each bin and
-    output.
+    output. The first score is that of all examples; of each fold, one without its examples
+    follows.
+
+    Parameters
+    ----------
+    bins
+        Of each example.
+    folds, number
+        The fold of each example, and how many there are: those of a higher one are in none.
+    gradients, curvatures
+        Of each example, (examples, outputs).
     """
-    counts = np.bincount(bins, minlength=256)
-    total = 0.0
+    places = 256 * np.minimum(folds, number) + bins
+
+    def without(values: Floats | None) -> Floats:
+        sums = np.bincount(places, values, 256 * (number + 1)).reshape(-1, 256)
+        whole = sums.sum(axis=0)
+        return np.concatenate([whole[None], whole - sums[:number]])
+
+    total = np.zeros(number + 1)
     for gradient, curvature in zip(gradients.T, curvatures.T, strict=True):
-        sums = np.bincount(bins, gradient, 256)
-        weights = np.bincount(bins, curvature, 256)
-        total += float((sums**2 / (weights + ridge)).sum())
-        total -= float(gradient.sum() ** 2 / (curvature.sum() + ridge))
-    free = (np.count_nonzero(counts) - 1) * gradients.shape[1]
-    return (total - free) / np.sqrt(2.0 * max(free, 1)) if free else -np.inf
+        sums, weights = without(gradient), without(curvature)
+        total += (sums**2 / (weights + 1.0)).sum(axis=1)
+        total -= sums.sum(axis=1) ** 2 / (weights.sum(axis=1) + 1.0)
+    free = (np.count_nonzero(without(None) > 0, axis=1) - 1) * gradients.shape[1]
+    scores: Floats = (total - free) / np.sqrt(2.0 * np.maximum(free, 1))
+    return np.where(free > 0, scores, -np.inf)

@@ -2,7 +2,8 @@
 
 Values of leaves are shrunk, and steps end where another tree is not worth it; where labels follow
 from features without exception, what is left is less sure than the data. Factors that predict
-held-out examples best make up for that, and where a part is too sure, take it back.
+held-out examples best make up for that, and where a part is too sure, take it back. A gain that
+could be chance is believed in part: scores are drawn back by how uncertain it is.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
-_MOST = 8.0
+_MOST, _BY_EXAMPLES = 8.0, 50  # the largest factor, and examples that allow one more
 _DOUBT = 0.5  # examples of each class that are taken to have another label than they seem
 _WORTH = 0.01  # of what is gained: what a second part must add
+_CHOSEN = 2.0  # by how much the variance of a gain is doubted more than it seems
+_LITTLE = 0.1
+_FEW = 8.0  # so many examples that carry a gain are few
 
 
 def blend(
@@ -54,16 +58,55 @@ def blend(
         return loss.deviance(parts @ np.array([1.0, *by]), label, weight)
 
     nothing = deviance(np.zeros(2))
+    plain = slice(0, len(rows))
     found = []
+    most = min(_MOST, 1.0 + len(rows) / _BY_EXAMPLES)
     for used in ((True, False), (False, True), (True, True)):
-        bounds = [(0.0, _MOST if use else 0.0) for use in used]
+        bounds = [(0.0, most if use else 0.0) for use in used]
         first = np.array(used, np.float64) / sum(used)
         best = minimize(deviance, first, method="L-BFGS-B", bounds=bounds).x
         found.append((deviance(best), best))
     alone = min(found[:2], key=lambda one: one[0])
-    if alone[0] - found[2][0] <= _WORTH * max(nothing - alone[0], 0.0):
-        return alone[1], alone[0]
-    return found[2][1], found[2][0]
+    together = alone[0] - found[2][0] > _WORTH * max(nothing - alone[0], 0.0)
+    best = found[2][1] if together else alone[1]
+    gains = loss.each(start, label[plain]) - loss.each(
+        parts[plain] @ np.array([1.0, *best]), label[plain]
+    )
+    best = believed(gains, weight[plain]) * best
+    return best, deviance(best)
+
+
+def believed(gains: Floats, weight: Floats) -> float:
+    """Return how much of what held-out examples gain is to be believed, between 0 and 1.
+
+    Of the square of a mean that is known up to an error, all but the square of the error is
+    expected to be there again, as in the estimator of James and Stein; what was chosen as the best
+    of several is doubted twice as much, and what rests on a few examples even more. Of what is
+    more than its error a little is kept in any case: for the order in which it puts examples.
+
+    Parameters
+    ----------
+    gains
+        Of each example.
+    weight
+        How many examples each stands for.
+
+    Examples
+    --------
+    >>> round(believed(np.array([0.5, 0.6, 0.4, 0.5]), np.ones(4)), 3)
+    0.97
+    >>> believed(np.array([0.5, -0.5, 0.4, -0.3]), np.ones(4))
+    0.0
+    """
+    total = float(weight.sum())
+    mean = float((weight * gains).sum()) / total
+    if mean <= 0.0:
+        return 0.0
+    error = float((weight**2 * (gains - mean) ** 2).sum()) / total**2
+    carried = weight * np.abs(gains)
+    carriers = float(carried.sum()) ** 2 / float((carried**2).sum())
+    doubt = (1.0 + _FEW / carriers) * error / mean**2
+    return max(_LITTLE if doubt < 1.0 else 0.0, 1.0 - _CHOSEN * doubt)
 
 
 def _doubted(

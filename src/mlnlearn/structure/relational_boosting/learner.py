@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -29,22 +29,26 @@ from mlnlearn.model.relational.trees import FeatureNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
-from mlnlearn.structure.relational_boosting.blend import blend
-from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, list_scores
+from mlnlearn.structure.relational_boosting.blend import believed, blend
+from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil
 from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.linear import (
-    PENALTIES,
     TestDesign,
     TestWeights,
     design_of,
     fit_linear,
+    penalties,
 )
 from mlnlearn.structure.relational_boosting.losses import Loss
-from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
+from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
+from mlnlearn.structure.relational_boosting.steps import (
+    BoostingRun,
+    TreeStepSettings,
+    mean_deviance,
+)
 from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
-_LESS_RIDGE = 0.05  # the other amount that weights of short lists may be shrunk by
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
@@ -213,6 +217,11 @@ class _Learning:
         self.rows = np.flatnonzero(examples.known)
         if not len(self.rows):
             raise InputError(f"{learner.target}: no example has a label to learn from")
+        self.folds = [
+            fold
+            for fold in held_out(examples, self.rows, learner.seed)
+            if 0 < len(fold) < len(self.rows)
+        ]
         self.loss = _loss(examples)
         label = examples.label
         self.scale = 1.0
@@ -262,6 +271,7 @@ class _Learning:
             examples.base,
             gradients,
             curvatures,
+            self.folds,
             OpenSettings(
                 learner.max_links,
                 learner.max_candidates,
@@ -286,21 +296,20 @@ class _Learning:
         self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Find the number of steps that is best on held-out examples."""
-        folds = [
-            fold
-            for fold in held_out(self.examples, self.rows, self.learner.seed)
-            if 0 < len(fold) < len(self.rows)
-        ]
+        folds = self.folds
         if not folds:  # a single example: nothing can be held out, and nothing learned of it
             return
-        runs = [self._boosting(table, np.setdiff1d(self.rows, fold)) for fold in folds]
-        curve = [_mean_deviance(runs, folds)]
+        runs = [
+            self._boosting(table, np.setdiff1d(self.rows, fold), 1 + number)
+            for number, fold in enumerate(folds)
+        ]
+        curve = [mean_deviance(runs, folds)]
         for number in range(self.learner.steps):
             if number - _best_step(curve) >= self.learner.patience:
                 break
             course.check()
             _stepped(runs, journal, f"{key}fold step {number + 1}")
-            curve.append(_mean_deviance(runs, folds))
+            curve.append(mean_deviance(runs, folds))
             steps = _best_step(curve)
             self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
             self.best = tuple(runs[0].trees[:steps])
@@ -308,42 +317,49 @@ class _Learning:
             course.tell("finding the number of trees", number + 1, self.learner.steps)
         with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
             both = self._blend(runs, folds)
-        self.kept = self._kept(both, folds[0])
+        self.distilling, self.kept = chosen_settings(both, folds, self.distilling)
 
-    def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> BoostingRun:
-        """Find how much trees and tests of single features count; return the first run of both."""
+    def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> list[BoostingRun]:
+        """Find how much trees and tests of single features count; return the runs of both."""
         best = [run.truncated(self.notes.steps) for run in runs]
         times = self.examples.base.times
         late = times is not None and len(np.unique(times[self.rows])) > 1
         if late and self.loss.kind != "squares":
-            # one span of time is too little to tell how sure to be of those that come after it
-            return best[0]
+            # one span of time is too little to tell how sure to be of those that come after it,
+            # but not to tell whether there is a gain at all
+            run, fold = best[0], folds[0]
+            nothing = np.repeat(run.start[None], len(fold), axis=0)
+            gains = self.loss.each(nothing, run.label[fold])
+            gains -= self.loss.each(run.scores[fold], run.label[fold])
+            by_trees = believed(gains, run.weight[fold])
+            self.notes = replace(self.notes, by_trees=by_trees)
+            return [run.blended(by_trees, run.start, ())]
         # tests are chosen without the examples that they are tried on
-        designs = [design_of(self._boosting(run.table, run.rows)) for run in runs]
-        found = [
-            fit_linear(run, design, PENALTIES) for run, design in zip(best, designs, strict=True)
-        ]
+        designs = [design_of(run.afresh()) for run in runs]
+        tried = penalties(len(self.rows))
+        found = [fit_linear(run, design, tried) for run, design in zip(best, designs, strict=True)]
         scores = [
             [one.scores(design, fold) for one in fits]
             for fits, design, fold in zip(found, designs, folds, strict=True)
         ]
-        losses = np.zeros(len(PENALTIES))
+        losses = np.zeros(len(tried))
         for run, fold, own in zip(best, folds, scores, strict=True):
             label, weight = run.label[fold], run.weight[fold]
             losses += [weight.sum() * self.loss.deviance(one, label, weight) for one in own]
         at = int(np.argmin(losses))
         factors, self.held_out_deviance = blend(best, folds, [own[at] for own in scores])
         by_trees, by_tests = factors.tolist()
-        self.notes = replace(
-            self.notes, by_trees=by_trees, by_tests=by_tests, penalty=PENALTIES[at]
-        )
-        return self._blended(best[0], designs[0], found[0][at])
+        self.notes = replace(self.notes, by_trees=by_trees, by_tests=by_tests, penalty=tried[at])
+        return [
+            self._blended(run, design, fits[at])
+            for run, design, fits in zip(best, designs, found, strict=True)
+        ]
 
     def _refitted(self, run: BoostingRun) -> BoostingRun:
         """Return a run of all examples with its linear part."""
         if not self.notes.by_tests or not self.notes.penalty:
             return run.blended(self.notes.by_trees, run.start, ())
-        design = design_of(self._boosting(run.table, run.rows))
+        design = design_of(run.afresh())
         (linear,) = fit_linear(run, design, (self.notes.penalty,))
         return self._blended(run, design, linear)
 
@@ -360,7 +376,7 @@ class _Learning:
         self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from all examples."""
-        run = self._boosting(table, self.rows)
+        run = self._boosting(table, self.rows, 0)
         for number in range(self.notes.steps):
             course.check()
             _stepped([run], journal, f"{key}step {number + 1}")
@@ -372,31 +388,11 @@ class _Learning:
         self.last = self.fitted(tuple(run.trees), run.start, listed)
         yield self.last
 
-    def _kept(self, run: BoostingRun, fold: Ints) -> float | None:
-        """Return how much of its gain on held-out examples a run keeps when it is distilled."""
-        whole = run.deviance(fold)
-        label, weight = self.label[fold], self.examples.weight[fold]
-        rate = self.loss.start(self.label[run.rows], self.examples.weight[run.rows])
-        start = np.repeat(rate[None], len(fold), axis=0)
-        gain = self.loss.deviance(start, label, weight) - whole
-        if gain <= 0:
-            return None
-        kept: dict[DistilSettings, float] = {}
-
-        def best(tried: Iterable[DistilSettings]) -> DistilSettings:
-            for settings in tried:
-                rules = distil(run, settings)
-                lost = self.loss.deviance(list_scores(run, rules, fold), label, weight) - whole
-                kept[settings] = 1.0 - lost / gain
-            return max(kept, key=lambda settings: kept[settings])
-
-        by_trust = best(replace(self.distilling, trust=trust) for trust in (1.0, 0.5, 0.0))
-        # where labels follow without exception, weights must not be shrunk as much
-        self.distilling = best([replace(by_trust, ridge=_LESS_RIDGE * by_trust.ridge)])
-        return kept[self.distilling]
-
-    def _boosting(self, table: FeatureTable, rows: Ints) -> BoostingRun:
-        return BoostingRun(table, self.loss, self.label, self.examples.weight, rows, self.settings)
+    def _boosting(self, table: FeatureTable, rows: Ints, number: int) -> BoostingRun:
+        """Return a run of some examples: the first of all, the others without a fold."""
+        usable = table.usable[number]
+        weight = self.examples.weight
+        return BoostingRun(table, self.loss, self.label, weight, rows, self.settings, usable)
 
     def fitted(
         self,
@@ -471,12 +467,6 @@ def _best_step(curve: Sequence[float]) -> int:
         if deviance < curve[best] - _WORTH * curve[0]:
             best = step
     return best
-
-
-def _mean_deviance(runs: list[BoostingRun], folds: list[Ints]) -> float:
-    sizes = [float(run.weight[fold].sum()) for run, fold in zip(runs, folds, strict=True)]
-    found = [run.deviance(fold) for run, fold in zip(runs, folds, strict=True)]
-    return float(np.average(found, weights=sizes))
 
 
 def _stepped(runs: list[BoostingRun], journal: Journal, key: str) -> None:

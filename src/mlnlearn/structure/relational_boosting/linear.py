@@ -20,10 +20,10 @@ from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.grow import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
-from mlnlearn.structure.relational_boosting.table import FeatureTable, Opened
+from mlnlearn.structure.relational_boosting.table import Opened
 
-PENALTIES = (100.0, 10.0, 1.0)
-"""How much weights are shrunk, in examples; which is best is found on held-out examples."""
+_PENALTIES = (100.0, 10.0, 1.0)
+_FEW_EXAMPLES = 200  # too few to tell whether weights need not be shrunk
 _CUTS = 4
 _NAMES = 12
 _MOST_TESTS = 400
@@ -77,6 +77,11 @@ class TestWeights:
         ]
 
 
+def penalties(examples: int) -> tuple[float, ...]:
+    """Return how much weights may be shrunk, in examples, the most first."""
+    return _PENALTIES if examples >= _FEW_EXAMPLES else _PENALTIES[:-1]
+
+
 def design_of(run: BoostingRun) -> TestDesign:
     """Return the tests of single features that tell most of the labels of a run's examples."""
     rows, gradients, curvatures = run.drawn_slopes(0)
@@ -101,7 +106,7 @@ def design_of(run: BoostingRun) -> TestDesign:
 def _tests(run: BoostingRun, rows: Ints, least: int) -> Iterator[tuple[Test, Floats]]:
     """Yield the tests of single features with which of some examples pass them, each once."""
     seen: set[bytes] = set()
-    for test in _all_tests(run.table, rows):
+    for test in _all_tests(run, rows):
         passing = run.passes(test, rows)
         number = int(passing.sum())
         key = np.packbits(passing if passing[0] else ~passing).tobytes()
@@ -111,9 +116,12 @@ def _tests(run: BoostingRun, rows: Ints, least: int) -> Iterator[tuple[Test, Flo
         yield test, passing.astype(np.float64)
 
 
-def _all_tests(table: FeatureTable, rows: Ints) -> Iterator[Test]:
+def _all_tests(run: BoostingRun, rows: Ints) -> Iterator[Test]:
+    table = run.table
     for place, opened in enumerate(table.opened):
         check_time()
+        if not run.usable[place]:
+            continue
         counts = np.bincount(table.binned.bins[place][rows], minlength=256)
         if counts[MISSING]:
             yield Test(opened.feature, LARGEST, (), True)
@@ -125,8 +133,9 @@ def _all_tests(table: FeatureTable, rows: Ints) -> Iterator[Test]:
         else:
             for edge in _edges(opened, counts):
                 yield Test(opened.feature, edge, (), False)
-    for feature in table.columns:
-        yield Test(feature, 0.5)
+    for feature, usable in zip(table.columns, run.usable[len(table.opened) :], strict=True):
+        if usable:
+            yield Test(feature, 0.5)
 
 
 def _edges(opened: Opened, counts: Ints) -> list[float]:

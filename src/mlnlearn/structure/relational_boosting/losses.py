@@ -56,17 +56,19 @@ class Loss:
         spread = np.maximum(chance * (1 - chance), 1e-9)
         return weight[:, None] * (truth - chance), weight[:, None] * spread
 
+    def each(self, scores: Floats, label: Floats) -> Floats:
+        """Return the deviance of every example."""
+        if self.kind == "squares":
+            return np.asarray(0.5 * (label - scores[:, 0]) ** 2)
+        if self.kind == "logistic":
+            signed = np.where(label > 0, scores[:, 0], -scores[:, 0])
+            return np.logaddexp(0.0, -signed)
+        rows = np.arange(len(label))
+        return np.asarray(logsumexp(scores, axis=1) - scores[rows, label.astype(np.int64)])
+
     def deviance(self, scores: Floats, label: Floats, weight: Floats) -> float:
         """Return the mean deviance."""
-        if self.kind == "squares":
-            each = 0.5 * (label - scores[:, 0]) ** 2
-        elif self.kind == "logistic":
-            signed = np.where(label > 0, scores[:, 0], -scores[:, 0])
-            each = np.logaddexp(0.0, -signed)
-        else:
-            rows = np.arange(len(label))
-            each = logsumexp(scores, axis=1) - scores[rows, label.astype(np.int64)]
-        return float((weight * each).sum() / weight.sum())
+        return float((weight * self.each(scores, label)).sum() / weight.sum())
 
 
 def probabilities(kind: Kind, scores: Floats) -> Floats:

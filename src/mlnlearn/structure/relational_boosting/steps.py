@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class BoostingRun:
 
     Attributes
     ----------
+    usable
+        Which features of the table it may use.
     scores
         Of all examples, those that do not take part among them.
     trees
@@ -62,6 +64,7 @@ class BoostingRun:
     weight: Floats
     rows: Ints
     settings: TreeStepSettings
+    usable: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
@@ -93,11 +96,13 @@ class BoostingRun:
             waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
         self.trees.append(tree)
 
+    def afresh(self) -> BoostingRun:
+        """Return the run before its first step."""
+        return replace(self)
+
     def truncated(self, steps: int) -> BoostingRun:
         """Return the run after its first steps."""
-        found = BoostingRun(
-            self.table, self.loss, self.label, self.weight, self.rows, self.settings
-        )
+        found = self.afresh()
         for tree in self.trees[:steps]:
             found.add(tree)
         return found
@@ -114,9 +119,7 @@ class BoostingRun:
         more
             The further trees.
         """
-        found = BoostingRun(
-            self.table, self.loss, self.label, self.weight, self.rows, self.settings
-        )
+        found = self.afresh()
         found.start = start
         found.trees = [tree.scaled(by) for tree in self.trees] if by else []
         found.scores = start + by * (self.scores - self.start)
@@ -151,8 +154,8 @@ class BoostingRun:
     def _chosen(self, number: int) -> NDArray[np.bool_]:
         total = self.table.binned.dense + len(self.table.columns)
         rng = np.random.default_rng([self.settings.seed, number])
-        use = rng.random(total) < self.settings.share
-        return use if use.any() else np.ones(total, np.bool_)
+        use = (rng.random(total) < self.settings.share) & self.usable
+        return use if use.any() else self.usable
 
     def _finished(self, node: GrowingNode, gradients: Floats, curvatures: Floats) -> FeatureNode:
         """Return a grown tree with tests in words and the values of all outputs."""
@@ -194,6 +197,13 @@ class BoostingRun:
         passing[255] = test.missing
         found: NDArray[np.bool_] = passing[table.binned.bins[place][rows]]
         return found
+
+
+def mean_deviance(runs: Sequence[BoostingRun], folds: Sequence[Ints]) -> float:
+    """Return the mean deviance of examples, each by the run that did not see its fold."""
+    sizes = [float(run.weight[fold].sum()) for run, fold in zip(runs, folds, strict=True)]
+    found = [run.deviance(fold) for run, fold in zip(runs, folds, strict=True)]
+    return float(np.average(found, weights=sizes))
 
 
 def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, Floats]:

@@ -23,7 +23,7 @@ from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, Forward, Step
 from mlnlearn.model.relational.own import OwnEvaluator
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_score
+from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_scores
 from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
@@ -38,6 +38,7 @@ _SAMPLE, _SMALL_SAMPLE, _OF_RARER = 20_000, 5_000, 30  # the least where one lab
 _SCREEN_BINS = 16
 _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
+_LEAST_SCORE = 2.0  # of a sparse column
 _ENTRIES, _LEAST_ENTRIES = 20, 200_000  # most entries of sparse columns, by example and in any case
 
 
@@ -68,11 +69,11 @@ class OpenSettings:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A feature with its bins and its score."""
+    """A feature with its bins and its scores: on all examples, and without those of each fold."""
 
     feature: AnyFeature
     binning: Binning
-    score: float
+    scores: Floats
 
 
 @dataclass(eq=False)
@@ -87,11 +88,15 @@ class FeatureTable:
         The features of sparse columns.
     binned
         Their values for all examples.
+    usable
+        Which features may be used by a run of all examples (the first row), and by one without the
+        examples of each fold (those after it): the ones chosen without looking at their labels.
     """
 
     opened: list[Opened]
     columns: list[Feature]
     binned: Binned
+    usable: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         self._places = {feature: at for at, feature in enumerate(self.features)}
@@ -114,7 +119,9 @@ class FeatureTable:
             sizes=self.binned.sizes[kept],
             dense_doubts=None if doubts is None else doubts[kept],
         )
-        return FeatureTable([self.opened[at] for at in kept], self.columns, binned)
+        sparse = np.arange(len(self.opened), len(self.opened) + len(self.columns))
+        usable = self.usable[:, np.concatenate([kept, sparse])]
+        return FeatureTable([self.opened[at] for at in kept], self.columns, binned, usable)
 
     def place(self, feature: AnyFeature) -> int:
         """Return the number of a feature; sparse columns come after those in bins."""
@@ -130,11 +137,18 @@ class FeatureTable:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Examples that features are scored on, with gradients and curvatures that stand for all."""
+    """Examples that features are scored on, with gradients and curvatures that stand for all.
+
+    Attributes
+    ----------
+    folds
+        The fold that each is held out in; the number of folds where in none.
+    """
 
     rows: Ints
     gradients: Floats
     curvatures: Floats
+    folds: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +162,8 @@ class _Owners:
     of_example
         The row of each example; None where they are the examples.
     gradients, curvatures, examples
-        Sums over the examples of each row, and how many there are.
+        Sums over the examples of each row, and how many there are; the former once over all, and
+        for each fold over all others, (rows, 1 + folds, outputs).
     """
 
     rows: RowSet
@@ -166,29 +181,34 @@ class _Owners:
         return _Owners(
             there,
             to,
-            np.asarray(adding @ self.gradients),
-            np.asarray(adding @ self.curvatures),
+            _added(adding, self.gradients),
+            _added(adding, self.curvatures),
             np.asarray(adding.sum(axis=1)).reshape(-1),
         )
 
     def column_scores(self, matrix: csr_array) -> Floats:
-        """Score all columns of a sparse matrix of rows at once."""
-        sums = np.asarray(matrix.T @ self.gradients)
-        weights = np.asarray(matrix.T @ self.curvatures)
+        """Score all columns of a sparse matrix of rows at once, (1 + folds, columns)."""
+        turned = csr_array(matrix.T)
+        sums, weights = _added(turned, self.gradients), _added(turned, self.curvatures)
         whole, curved = self.gradients.sum(axis=0), self.curvatures.sum(axis=0)
         gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
-        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=1)
-        return total
+        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=2)
+        return total.T
 
 
 @dataclass(eq=False)
 class FeatureSearch:
-    """Opens features for the examples of a base."""
+    """Opens features for the examples of a base.
+
+    Features are kept for what they tell of the labels of all examples, and for what they tell of
+    those outside of each fold: a run without a fold must not have features that its labels chose.
+    """
 
     evaluator: Evaluator
     base: RowSet
     gradients: Floats
     curvatures: Floats
+    folds: Sequence[Ints]
     settings: OpenSettings
     _seen: set[str] = field(default_factory=set)
     _looked: int = 0
@@ -199,8 +219,10 @@ class FeatureSearch:
         """Return the best features within the budget."""
         sampled = self._sampled()
         opened, paths = self._screened(sampled)
-        opened.sort(key=lambda one: -one.score)
-        kept = [one for one in opened[: self.settings.max_features] if np.isfinite(one.score)]
+        opened.sort(key=lambda one: -float(one.scores[0]))
+        scores = np.array([one.scores for one in opened]).reshape(len(opened), 1 + len(self.folds))
+        dense = _best(scores.T, self.settings.max_features, -np.inf)
+        kept = [opened[at] for at in np.flatnonzero(dense.any(axis=0))]
         rows = []
         for number, one in enumerate(kept):
             check_time()
@@ -213,11 +235,12 @@ class FeatureSearch:
         bins = np.array(rows, np.uint8).reshape(len(rows), self.base.rows)
         kinds = np.array([one.binning.names is not None for one in kept], np.int8)
         sizes = np.array([one.binning.size for one in kept], np.int64)
-        columns, matrix, doubts = self._sets(paths)  # they count among what was tried
+        columns, matrix, doubts, sparse = self._sets(paths)  # they count among what was tried
+        usable = np.concatenate([dense[:, dense.any(axis=0)], sparse], axis=1)
         lowered = np.array([self._doubt(one.feature) + _chance(one.binning) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
         binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
-        return FeatureTable(kept, columns, binned)
+        return FeatureTable(kept, columns, binned, usable)
 
     def _doubt(self, feature: AnyFeature) -> float:
         """Return what a feature's gain is lowered by: of many, one is the best by chance.
@@ -240,7 +263,10 @@ class FeatureSearch:
         rng = np.random.default_rng(self.settings.seed)
         drawn, factor = stratified(rows, true, most, rng)
         by = factor[:, None]
-        return _Sample(drawn, by * self.gradients[drawn], by * self.curvatures[drawn])
+        folds = np.full(self.base.rows, len(self.folds))
+        for number, fold in enumerate(self.folds):
+            folds[fold] = number
+        return _Sample(drawn, by * self.gradients[drawn], by * self.curvatures[drawn], folds[drawn])
 
     def _screened(self, sampled: _Sample) -> tuple[list[Opened], list[LinkPath]]:
         """Score features path by path, longer paths where shorter ones told most."""
@@ -260,7 +286,7 @@ class FeatureSearch:
                     break
                 here = self._scored(features_at(path, self.evaluator, base), sampled)
                 opened += here
-                scores.append(max((one.score for one in here), default=0.0))
+                scores.append(max((float(one.scores[0]) for one in here), default=0.0))
             found += fresh[: len(scores)]
             order = np.argsort(-np.array(scores), kind="stable")
             level = [fresh[place] for place in order]
@@ -290,8 +316,10 @@ class FeatureSearch:
             if coarse.size + bool(np.isnan(values.values).any()) < 2:
                 continue
             bins = coarse.bins(values)
-            score = screening_score(bins, sampled.gradients, sampled.curvatures, 1.0)
-            found.append(Opened(feature, coarse, score))
+            scores = screening_scores(
+                bins, sampled.folds, len(self.folds), sampled.gradients, sampled.curvatures
+            )
+            found.append(Opened(feature, coarse, scores))
         return found
 
     def _recurring(
@@ -305,7 +333,9 @@ class FeatureSearch:
         known = ~np.isnan(values.values)
         return _in_several(values.values[known].astype(np.int64), part[known], len(values.names))
 
-    def _sets(self, paths: list[LinkPath]) -> tuple[list[Feature], csr_array, Floats]:
+    def _sets(
+        self, paths: list[LinkPath]
+    ) -> tuple[list[Feature], csr_array, Floats, NDArray[np.bool_]]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
         parts: list[tuple[_Owners, csr_array]] = []
         features, scores, sizes = [], [], []
@@ -316,8 +346,8 @@ class FeatureSearch:
             if matrix is None or not len(codes):
                 continue
             score = owners.column_scores(matrix)
-            best = np.sort(np.argsort(-score, kind="stable")[: 5 * self.settings.max_features])
-            best = best[score[best] > 2.0]
+            good = _best(score, 5 * self.settings.max_features, _LEAST_SCORE)
+            best = np.flatnonzero(good.any(axis=0))
             self._tried[len(path.steps)] += len(codes) if len(best) else 0
             if not len(best):
                 continue
@@ -327,18 +357,23 @@ class FeatureSearch:
             )
             parts.append((owners, matrix[:, best]))
             features += [Feature(steps, name, column.names[codes[at]]) for at in best]
-            scores.append(score[best])
+            scores.append(np.where(good, score, -np.inf)[:, best])
             sizes.append(np.asarray(matrix.T @ owners.examples)[best])
         if not parts:
-            return [], csr_array((self.base.rows, 0)), np.empty(0)
-        order = np.argsort(-np.concatenate(scores), kind="stable")[
-            : 10 * self.settings.max_features
-        ]
-        entries = np.cumsum(np.concatenate(sizes)[order])
-        best = np.sort(order[entries <= _ENTRIES * self.base.rows + _LEAST_ENTRIES])
+            nothing = np.zeros((1 + len(self.folds), 0), np.bool_)
+            return [], csr_array((self.base.rows, 0)), np.empty(0), nothing
+        most = _ENTRIES * self.base.rows + _LEAST_ENTRIES
+        usable = _best(
+            np.concatenate(scores, axis=1),
+            10 * self.settings.max_features,
+            _LEAST_SCORE,
+            np.concatenate(sizes),
+            most,
+        )
+        best = np.flatnonzero(usable.any(axis=0))
         matrix = _of_examples(parts, best)
         lowered = np.array([self._doubt(features[at]) for at in best])
-        return [features[at] for at in best], matrix, lowered
+        return [features[at] for at in best], matrix, lowered, usable[:, best]
 
     def _owners(self, step: Step) -> _Owners:
         """Return whose rows the examples look at by a first step: their own, or those of a link.
@@ -347,9 +382,8 @@ class FeatureSearch:
         """
         link = step.link if isinstance(step, Forward) and not self.evaluator.timed else None
         if link not in self._kept_owners:
-            found = _Owners(
-                self.base, None, self.gradients, self.curvatures, np.ones(self.base.rows)
-            )
+            slopes = [_by_fold(values, self.folds) for values in (self.gradients, self.curvatures)]
+            found = _Owners(self.base, None, slopes[0], slopes[1], np.ones(self.base.rows))
             if link is not None:
                 found = found.through(self.base.links[link], self.evaluator.data)
             self._kept_owners[link] = found
@@ -393,6 +427,38 @@ class FeatureSearch:
         shape = (owners.rows.rows, int(wanted.sum()))
         entries = (np.ones(int(kept.sum()), np.int8), (question[kept], places[codes[kept]]))
         return csr_array(entries, shape=shape), np.flatnonzero(wanted)
+
+
+def _best(
+    scores: Floats,
+    most: int,
+    least: float,
+    sizes: Floats | None = None,
+    most_entries: float = np.inf,
+) -> NDArray[np.bool_]:
+    """Return which columns are among the best of each row of scores, those above the least."""
+    found = np.zeros(scores.shape, np.bool_)
+    for row, own in enumerate(scores):
+        order = np.argsort(-own, kind="stable")[:most]
+        order = order[own[order] > least]
+        if sizes is not None:
+            order = order[np.cumsum(sizes[order]) <= most_entries]
+        found[row, order] = True
+    return found
+
+
+def _by_fold(values: Floats, folds: Sequence[Ints]) -> Floats:
+    """Return values of examples, and copies without those of each fold."""
+    found = np.repeat(values[:, None], 1 + len(folds), axis=1)
+    for number, fold in enumerate(folds):
+        found[fold, 1 + number] = 0.0
+    return found
+
+
+def _added(matrix: csr_array, values: Floats) -> Floats:
+    """Multiply a sparse matrix with values of more than one axis a row."""
+    flat = matrix @ values.reshape(len(values), -1)
+    return np.asarray(flat).reshape(matrix.shape[0], *values.shape[1:])
 
 
 def _of_examples(parts: list[tuple[_Owners, csr_array]], chosen: Ints) -> csr_array:
