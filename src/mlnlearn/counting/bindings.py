@@ -224,7 +224,7 @@ class Bindings:
         for place, term in enumerate(pattern.terms):
             if isinstance(term, str):
                 names, codes = self.world.values(pattern.predicate.types[place])
-                result &= codes[atoms[place + 1]] == names.get(term, -1)
+                result &= codes[atoms[place + 1]] == names.code(term)
             elif term < self.variables:
                 result &= atoms[place + 1] == self.columns[term + 1]
         return result

@@ -206,10 +206,9 @@ class Lookups:
         for number, place in enumerate(places):
             program["columns"][0, number] = int(pattern.terms[place]) + 1
         for number, place in enumerate(constants):
-            code = self.objects.values(pattern.predicate.types[place])[0].get(
-                str(pattern.terms[place])
-            )
-            if code is None:
+            names, _ = self.objects.values(pattern.predicate.types[place])
+            code = names.code(str(pattern.terms[place]))
+            if code < 0:
                 return None
             program["offset"] += code * program["factors"][0, program["keys"][0] + number]
         if slot is not None:

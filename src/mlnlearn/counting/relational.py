@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, rows_of
+from mlnlearn.counting.facts import Facts
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.declared import declared_mapping
@@ -171,24 +172,18 @@ def relational(databases: Sequence[Database], mapping: TablesMapping | None = No
     >>> view["friends"].links["person2"].codes.tolist(), view.pointing["person"]
     ([1], [('friends', 'person1'), ('friends', 'person2')])
     """
-    schema = common_schema(databases)
-    tables = mapping or declared_mapping(schema)
-    return _FactReader(databases, tables).view()
+    return _FactReader(databases, mapping or declared_mapping(common_schema(databases))).view()
 
 
 class _FactReader:
     """Reads the facts of databases into the row sets that a mapping speaks of."""
 
     def __init__(self, databases: Sequence[Database], mapping: TablesMapping) -> None:
-        self.databases = databases
-        self.schema = databases[0].schema
+        self.facts = Facts.of(databases)
+        self.schema = self.facts.schema
         self.mapping = mapping
         self.types = {
             entry.type: entry.name for entry in mapping if entry.type in self.schema.types
-        }
-        self.offsets = {
-            kind: np.cumsum([0] + [database.size(kind) for database in databases])
-            for kind in self.schema.types
         }
         self.places: dict[str, Place] = {}
 
@@ -212,8 +207,7 @@ class _FactReader:
         return column.values if isinstance(column, Number) else None
 
     def _entities(self, entry: TableMapping) -> RowSet:
-        sizes = [database.size(entry.type) for database in self.databases]
-        part = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        part = self.facts.owners(entry.type)
         rows = np.arange(len(part), dtype=np.int32)[None]
         columns: dict[str, Column] = {NAME: self._names(entry.type)}
         columns |= self._columns(entry, rows)
@@ -226,7 +220,7 @@ class _FactReader:
         predicates = [c.predicate for c in entry.columns if c.role not in ("key", "skip")]
         number = len(entry.keys)
         stacked = [
-            self._stacked(name)[: number + 1]
+            self.facts.atoms(self.schema[name])[: number + 1]
             for name in ([entry.predicate] if entry.predicate else predicates)
         ]
         keys = np.unique(np.concatenate(stacked, axis=1), axis=1)
@@ -236,7 +230,9 @@ class _FactReader:
         for kind, column, codes in zip(self.schema[name].types, entry.keys, rows, strict=False):
             columns[column.name] = self._argument(kind, codes)
         columns |= self._columns(entry, rows)
-        unknown = self._stacked(entry.predicate, "unknown") if entry.predicate else None
+        unknown = None
+        if entry.predicate:
+            unknown = self.facts.atoms(self.schema[entry.predicate], "unknown")
         return RowSet(entry.name, len(part), columns, None, part, unknown)
 
     def _columns(self, entry: TableMapping, rows: Codes) -> dict[str, Column]:
@@ -254,7 +250,7 @@ class _FactReader:
         """Return a column for constants of a type that stand at a place of a relation."""
         if kind in self.types:
             return Link(objects, self.types[kind])
-        numbers = self._numbers(kind)
+        numbers = self.facts.numbers(kind)
         if numbers is not None:
             return Number(_at(numbers, objects, np.nan), self._is_time(kind))
         names = self._names(kind)
@@ -262,56 +258,31 @@ class _FactReader:
 
     def _value(self, column: ColumnMapping, rows: Codes) -> Column:
         predicate = self.schema[column.predicate]
-        _, *keys, values = self._stacked(column.predicate)
-        sizes = [int(self.offsets[kind][-1]) for kind in predicate.types[:-1]]
+        _, *keys, values = self.facts.atoms(predicate)
+        sizes = [self.facts.number(kind) for kind in predicate.types[:-1]]
         places = rows_of(keys, list(rows), sizes)
         return self._argument(predicate.types[-1], _at(values, places, -1))
 
     def _flag(self, column: ColumnMapping, rows: Codes) -> Nominal:
         predicate = self.schema[column.predicate]
-        sizes = [int(self.offsets[kind][-1]) for kind in predicate.types]
+        sizes = [self.facts.number(kind) for kind in predicate.types]
         codes = np.zeros(rows.shape[1], np.int32)
-        if any(column.predicate in database.open for database in self.databases):
+        if any(column.predicate in database.open for database in self.facts.databases):
             codes[:] = -1
-        for kind, value in (("false", 0), ("unknown", -1), ("true", 1)):
-            _, *keys = self._stacked(column.predicate, kind)
+        listed: tuple[tuple[Literal["true", "false", "unknown"], int], ...]
+        listed = (("false", 0), ("unknown", -1), ("true", 1))
+        for truth, value in listed:
+            _, *keys = self.facts.atoms(predicate, truth)
             codes[rows_of(keys, list(rows), sizes) >= 0] = value
         return Nominal(codes, FLAGS)
 
-    def _stacked(self, name: str, kind: str = "true") -> Codes:
-        """Return the atoms of a predicate: a row of databases, then rows of numbered objects."""
-        read = {
-            "true": Database.facts,
-            "false": Database.false_facts,
-            "unknown": Database.unknown_facts,
-        }
-        atoms = [read[kind](database, name) for database in self.databases]
-        part = np.repeat(np.arange(len(atoms), dtype=np.int32), [a.shape[1] for a in atoms])
-        rows = np.concatenate(atoms, axis=1)
-        offsets = [self.offsets[t][part] for t in self.schema[name].types]
-        return np.vstack([part, *(rows + np.array(offsets, np.int32).reshape(rows.shape))])
-
     def _names(self, kind: str) -> Nominal:
         """Return the names of all constants of a type, each name with one code."""
-        first = self.databases[0].domains[kind]
-        if len(self.databases) == 1:
-            return Nominal(np.arange(len(first), dtype=np.int32), first.names)
-        places: dict[str, int] = {}
-        codes = [
-            places.setdefault(name, len(places))
-            for database in self.databases
-            for name in database.domains[kind]
-        ]
-        return Nominal(np.array(codes, np.int32), tuple(places))
-
-    def _numbers(self, kind: str) -> Floats | None:
-        found = [getattr(database.domains[kind], "numbers", None) for database in self.databases]
-        if any(numbers is None for numbers in found):
-            return None
-        return np.concatenate([np.asarray(numbers, np.float64) for numbers in found])
+        names, codes = self.facts.values(kind)
+        return Nominal(codes, names.names)
 
     def _is_time(self, kind: str) -> bool:
-        return bool(getattr(self.databases[0].domains[kind], "time", False))
+        return bool(getattr(self.facts.databases[0].domains[kind], "time", False))
 
 
 def _at(values: NDArray[Item], places: NDArray[np.integer], none: float) -> NDArray[Item]:

@@ -1,8 +1,8 @@
 """Several databases side by side: the form the counting engines read.
 
-Every database keeps its own domains; their constants are merged into one vocabulary per type, and
-every fact carries the number of its database. A join always matches on that number too, so facts of
-different databases never meet, and all databases are counted in one pass.
+Every database keeps its own domains; constants are told apart by their names, one vocabulary per
+type, and every fact carries the number of its database. A join always matches on that number too,
+so facts of different databases never meet, and all databases are counted in one pass.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints, pack, sort_keys
+from mlnlearn.counting.facts import Facts
 from mlnlearn.counting.plan import Size
-from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
-from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 
 
@@ -46,12 +45,10 @@ class Stack:
     """
 
     def __init__(self, databases: Sequence[Database]) -> None:
-        self.databases = tuple(databases)
-        self.schema = common_schema(databases)
-        self.vocabularies: dict[str, Vocabulary] = {}
-        self._codes: dict[str, list[Codes]] = {}
-        for kind in self.schema.types:
-            self._merge(kind)
+        self.facts = Facts.of(databases)
+        self.databases = self.facts.databases
+        self.schema = self.facts.schema
+        self.vocabularies = {kind: self.facts.values(kind)[0] for kind in self.schema.types}
         self._relations: dict[str, Relation] = {}
         self._members: dict[str, Relation] = {}
         self._distinct: dict[tuple[str, int], int] = {}
@@ -59,31 +56,13 @@ class Stack:
     def __len__(self) -> int:
         return len(self.databases)
 
-    def _merge(self, kind: str) -> None:
-        first = self.databases[0].domains[kind]
-        if all(database.domains[kind] == first for database in self.databases[1:]):
-            identity = np.arange(len(first), dtype=np.int32)
-            self.vocabularies[kind] = first
-            self._codes[kind] = [identity] * len(self)
-            return
-        names: dict[str, int] = {}
-        self._codes[kind] = [
-            np.fromiter(
-                (names.setdefault(name, len(names)) for name in database.domains[kind]),
-                np.int32,
-                database.size(kind),
-            )
-            for database in self.databases
-        ]
-        self.vocabularies[kind] = Vocabulary(names)
-
     def size(self, kind: str) -> int:
         """Return the number of constants of a type over all databases: the bound of its codes."""
         return len(self.vocabularies[kind])
 
     def sizes(self, kind: str) -> Ints:
         """Return the domain size of a type in each database."""
-        return np.array([database.size(kind) for database in self.databases], np.int64)
+        return np.diff(self.facts.offsets[kind])
 
     def ground_atoms(self, types: Iterable[str]) -> list[int]:
         """Return, per database, how many tuples of constants of the given types there are."""
@@ -99,17 +78,19 @@ class Stack:
     def members(self, kind: str) -> Relation:
         """Return the constants of a type in each database, as a unary relation."""
         if kind not in self._members:
-            counts = [database.size(kind) for database in self.databases]
-            numbers = np.repeat(np.arange(len(self), dtype=np.int32), counts)
-            codes = np.concatenate([np.sort(codes) for codes in self._codes[kind]])
-            self._members[kind] = Relation(numbers, (codes.astype(np.int32),))
+            owners, (_, codes) = self.facts.owners(kind), self.facts.values(kind)
+            order = np.lexsort((codes, owners))
+            self._members[kind] = Relation(owners, (codes[order],))
         return self._members[kind]
 
     def relation(self, predicate: Predicate) -> Relation:
         """Return the true facts of a predicate in all databases."""
         found = self._relations.get(predicate.name)
         if found is None:
-            found = self._collect(predicate)
+            numbers, *objects = self.facts.atoms(predicate)
+            codes = [self.facts.values(kind)[1] for kind in predicate.types]
+            columns = tuple(code[place] for code, place in zip(codes, objects, strict=True))
+            found = self._sorted(predicate, numbers, columns)
             self._relations[predicate.name] = found
         return found
 
@@ -135,17 +116,6 @@ class Stack:
             seen[relation.database, relation.columns[place]] = True
             self._distinct[key] = int(seen.sum())
         return self._distinct[key]
-
-    def _collect(self, predicate: Predicate) -> Relation:
-        facts = [database.facts(predicate.name) for database in self.databases]
-        numbers = np.repeat(np.arange(len(self), dtype=np.int32), [f.shape[1] for f in facts])
-        columns = tuple(
-            np.concatenate(
-                [codes[f[place]] for f, codes in zip(facts, self._codes[kind], strict=True)]
-            )
-            for place, kind in enumerate(predicate.types)
-        )
-        return self._sorted(predicate, numbers, columns)
 
     def _sorted(self, predicate: Predicate, numbers: Codes, columns: tuple[Codes, ...]) -> Relation:
         keys = pack((numbers, *columns), self.key_sizes(predicate.types))
