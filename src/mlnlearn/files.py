@@ -21,6 +21,8 @@ from typing import BinaryIO, TypeVar
 
 from mlnlearn.errors import InputError, Location, collected, raise_all
 
+RULES = (".mln", ".mln.gz")
+"""How the names of files of rules end."""
 RULES_MARK = "// mlnlearn rules\n"
 """The first line of rules that we write."""
 FACTS_MARK = "// mlnlearn facts\n"

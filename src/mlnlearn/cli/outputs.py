@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlnlearn.errors import InputError
-from mlnlearn.files import check_outputs, read_text
-from mlnlearn.syntax.mln import RULES
+from mlnlearn.files import RULES, check_outputs, read_text
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"\n]*)"', re.MULTILINE)
 _MOST_INCLUDED = 1000

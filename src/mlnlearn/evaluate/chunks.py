@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.objects import Objects
@@ -26,6 +25,7 @@ from mlnlearn.infer.grounding.ground import check_rules, ground
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.infer.query import query
 from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.logistic import expit
 from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.hidden.atoms import forgotten_targets
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown

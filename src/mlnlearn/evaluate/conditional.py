@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.counting.engines import open_engine
@@ -23,6 +22,7 @@ from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.attributes import blocks_of
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
+from mlnlearn.logistic import expit
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
-from joblib import Parallel, delayed
-
+from mlnlearn.late import late
 from mlnlearn.processes import end_with_parent
 from mlnlearn.resources import carried
+
+joblib = late("joblib")
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -52,14 +53,14 @@ def run_all(
     else:
         # Arrays are sent, not mapped from files: a mapped array is read-only, another type to
         # compiled kernels, which would be compiled once more for it.
-        pool = Parallel(
+        pool = joblib.Parallel(
             n_jobs=jobs,
             return_as="generator",
             max_nbytes=None,
             initializer=end_with_parent,
             initargs=(os.getpid(),),
         )
-        results = pool(delayed(carried(function))(task) for task in tasks)
+        results = pool(joblib.delayed(carried(function))(task) for task in tasks)
     finished = []
     try:
         for result in results:

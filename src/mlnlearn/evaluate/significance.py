@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.metrics import SMALLER_IS_BETTER
 from mlnlearn.evaluate.ranking import ROUND_OFF, Floats
 from mlnlearn.evaluate.results import Results
+from mlnlearn.late import late
+
+stats = late("scipy.stats")
 
 
 def _differences(first: ArrayLike, second: ArrayLike) -> Floats:

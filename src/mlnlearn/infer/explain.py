@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flips import flip_counts
@@ -28,8 +27,10 @@ from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.infer.network import Codes, Floats, Network, refuse_overflow
 from mlnlearn.infer.sampling.maxwalksat import maxwalksat
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
+from mlnlearn.logistic import expit
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.explanation import (
     Contribution,
@@ -43,6 +44,8 @@ from mlnlearn.model.explanation import (
 )
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import model_of
+
+special = late("scipy.special")
 
 
 @runtime_checkable
@@ -198,7 +201,7 @@ def _by_grounding(
     if len(members) > 1:
         other = members[table.value[members] == rival][0]
         against = atom_of(asked, atom, table.columns[:, other])
-    probability = float(softmax(scores)[value])
+    probability = float(special.softmax(scores)[value])
     assumed = len(part.variables) - 1
     return Explanation(atom, contributions, log_odds, probability, against, assumed)
 

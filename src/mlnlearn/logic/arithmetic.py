@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Calculation, Comparison, Constant, Operand, Variable
+from mlnlearn.logic.atoms import Calculation, Comparison, Constant, Operand, Variable, is_whole
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _LARGEST = 2.0**62
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-def is_whole(name: str) -> bool:
-    """Tell whether a constant is a whole number that can be calculated with."""
-    return _WHOLE.match(name) is not None
 
 
 def whole_numbers(names: Iterable[str], comparison: Comparison) -> Whole:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from mlnlearn.errors import InputError
 
 _BARE_CONSTANT = re.compile(r"(?:[A-Z][A-Za-z0-9_\-']*|-?[0-9]+(?:\.[0-9]+)?)\Z")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 MOST_ARGUMENTS = 64
 """Of a predicate: as many as arrays have dimensions."""
 
@@ -149,6 +150,11 @@ class Calculation:
 
 
 Operand: TypeAlias = Variable | Constant | Calculation
+
+
+def is_whole(name: str) -> bool:
+    """Tell whether a constant is a whole number that can be calculated with."""
+    return _WHOLE.match(name) is not None
 
 
 def _leaves(side: Operand) -> tuple[Term, ...]:

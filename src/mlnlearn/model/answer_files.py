@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import duckdb
-
 from mlnlearn.files import PARQUET_MARK, AnyPath, located, write_files, written_beside
+from mlnlearn.late import late
 from mlnlearn.model.answers import Answers, csv_text
 
+duckdb = late("duckdb")
 _TYPES = {
     "atom": "VARCHAR",
     "probability": "DOUBLE",

@@ -12,7 +12,6 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -263,6 +262,8 @@ class Answers(Shown):
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Return the answers as a data frame of a library that is installed."""
+        import narwhals as nw  # noqa: PLC0415 - only where a frame is wanted
+
         return nw.from_dict(self.columns(), backend=backend).to_native()
 
     def to_dict(self) -> dict[str, list[dict[str, Any]]]:

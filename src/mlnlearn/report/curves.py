@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
@@ -14,6 +13,7 @@ from mlnlearn.evaluate.ask import Marginals
 from mlnlearn.evaluate.predictions import Predictions, predict_examples
 from mlnlearn.evaluate.probability import calibration_bins
 from mlnlearn.evaluate.ranking import OperatingPoints, operating_points
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.evaluate import step_values
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.report.markup import Markup, number

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.engines import open_engine
@@ -18,6 +17,7 @@ from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.predictions import Predictions
 from mlnlearn.logic.formulas import atoms_of
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.explain import contributions
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.explanation import Contribution, by_size, with_unknown

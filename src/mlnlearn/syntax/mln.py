@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from mlnlearn.errors import DataWarning, InputError, InputErrors, Location, raise_all
-from mlnlearn.files import read_text
+from mlnlearn.files import RULES, read_text
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
 from mlnlearn.logic.formulas import And, Rule, free_variables
 from mlnlearn.logic.schema import Schema
@@ -31,8 +31,6 @@ from mlnlearn.syntax.terms import unmarked
 from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize, unquote
 from mlnlearn.syntax.weights import read_weight
 
-RULES = (".mln", ".mln.gz")
-"""How the names of files of rules end."""
 _DEEPEST_INCLUDE = 50
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mlnlearn.errors import InputError
-from mlnlearn.logic.arithmetic import is_whole
 from mlnlearn.logic.atoms import (
     AnyAtom,
     Atom,
@@ -16,6 +15,7 @@ from mlnlearn.logic.atoms import (
     Predicate,
     Term,
     Variable,
+    is_whole,
 )
 from mlnlearn.logic.formulas import And, Exists, Forall, Formula, Implies
 from mlnlearn.syntax.symbols import SymbolTable

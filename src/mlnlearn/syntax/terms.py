@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from mlnlearn.logic.arithmetic import is_whole
-from mlnlearn.logic.atoms import Calculation, Constant, Operand, Predicate, Term, Variable
+from mlnlearn.logic.atoms import Calculation, Constant, Operand, Predicate, Term, Variable, is_whole
 from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import SymbolTable, constant_name
 from mlnlearn.syntax.tokens import Cursor, Token

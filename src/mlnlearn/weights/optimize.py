@@ -11,13 +11,15 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
 from mlnlearn.errors import InputError
+from mlnlearn.late import late
 from mlnlearn.run import check_time
 from mlnlearn.weights.objective import Curved, Floats, GaussianPrior, Objective
+
+optimize = late("scipy.optimize")
+linalg = late("scipy.linalg")
 
 # Newton's method takes a matrix of so many rows; beyond, the steps of L-BFGS cost less
 _FEW = 256
@@ -172,7 +174,7 @@ class Curvature:
 
     def solved(self, slope: Floats) -> Floats:
         """Return Newton's step: the inverse times a slope."""
-        step: Floats = cho_solve(self.factor, slope) if len(slope) else slope
+        step: Floats = linalg.cho_solve(self.factor, slope) if len(slope) else slope
         return step
 
     def explained(self, coupling: Floats) -> float:
@@ -186,9 +188,9 @@ def _factored(hessian: Floats) -> tuple[Floats, bool]:
     ridge = 1e-12 * float(np.trace(hessian))
     while True:
         try:
-            factor: tuple[Floats, bool] = cho_factor(hessian)
+            factor: tuple[Floats, bool] = linalg.cho_factor(hessian)
             return factor
-        except LinAlgError:
+        except linalg.LinAlgError:
             hessian = hessian + ridge * np.eye(len(hessian))
             ridge *= 10.0
 
@@ -233,5 +235,7 @@ def _lbfgs(
     options = {"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-7, "maxcor": 20}
     # the matrices are small: threads of the linear algebra library would only spin
     with _libraries().limit(limits=1, user_api="blas"):
-        result = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        result = optimize.minimize(
+            loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
     return Optimum(unfold(result.x), -float(result.fun), int(result.nit), bool(result.success))

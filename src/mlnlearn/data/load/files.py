@@ -6,8 +6,6 @@ from collections import abc
 from collections.abc import Iterable
 from pathlib import Path
 
-import duckdb
-
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.cells import read_cells
 from mlnlearn.data.load.columns import Column
@@ -17,7 +15,9 @@ from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.sql import duckdb_columns
 from mlnlearn.data.load.tables import KeysLike, Table
 from mlnlearn.errors import InputError, InputErrors, Location, collected, raise_all
+from mlnlearn.late import late
 
+duckdb = late("duckdb")
 Source = str | Path | abc.Mapping[str, str | Path]
 NULLS = ("", "\\N", "NULL", "null", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "?")
 """Cells of CSV files that stand for NULL; the words only in columns where some cell repeats."""

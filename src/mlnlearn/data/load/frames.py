@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import abc
 from pathlib import Path
-from typing import Any
-
-import narwhals as nw
+from typing import TYPE_CHECKING, Any
 
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column, OpaqueCellsError
@@ -15,6 +13,12 @@ from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
 from mlnlearn.data.load.tables import KeysLike, Table
 from mlnlearn.errors import InputError, Location, collected, raise_all
+from mlnlearn.late import late
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = late("narwhals")
 
 
 def from_frames(

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import duckdb
-
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column, OpaqueCellsError
 from mlnlearn.data.load.cutoff import CutOff
@@ -22,9 +20,13 @@ from mlnlearn.data.load.tables import ForeignKey, KeysLike, Table
 from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
 from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import open_input
+from mlnlearn.late import late
 
-if TYPE_CHECKING:  # an extra
-    from psycopg import Connection
+if TYPE_CHECKING:
+    import duckdb
+    from psycopg import Connection  # an extra
+else:
+    duckdb = late("duckdb")
 
 SqlSource: TypeAlias = (
     "str | Path | sqlite3.Connection | duckdb.DuckDBPyConnection | Connection[Any]"

@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 from mlnlearn.infer.sampling.joint_moves import few_steps, new_desk, redraw_set
 from mlnlearn.infer.sampling.kernels import count_support, thresholds
 from mlnlearn.infer.sampling.layout import Layout, build_layout
+from mlnlearn.late import late
+
+special = late("scipy.special")
 
 _MOST_NEIGHBOURS = 5
 
@@ -169,7 +171,7 @@ def _tables(layout: Layout, clusters: Clusters) -> Tables:
             table_start[chosen] = length + which.reshape(-1) * rows.shape[1]
             stored.append(rows.ravel())
             length += rows.size
-    probability = expit(np.concatenate([np.empty(0), *stored]))
+    probability = special.expit(np.concatenate([np.empty(0), *stored]))
     return Tables(start, neighbour, table_start, probability, thresholds(probability))
 
 

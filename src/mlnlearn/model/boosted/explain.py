@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Mask, is_true
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom, Predicate
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.evaluate import Floats, routes
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
 from mlnlearn.model.boosted.hidden.components import hidden_components
@@ -41,6 +42,8 @@ from mlnlearn.model.explanation import (
     forced,
     with_unknown,
 )
+
+special = late("scipy.special")
 
 # a search for a most probable world that is too hard to enumerate
 _SWEEPS, _STARTS = 100, 3
@@ -85,7 +88,7 @@ def explain_atom(
         atom,
         _difference(parts[0], parts[rival]),
         scores[0] - scores[rival],
-        float(softmax(scores)[0]),
+        float(special.softmax(scores)[0]),
         atom_of(database, atom, hidden.columns[predicate][0][:, places[rival]]),
         assumed,
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.bands import banded_like
@@ -16,9 +15,11 @@ from mlnlearn.data.examples import Examples
 from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, AnyPath
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import Formula, Rule
 from mlnlearn.logic.schema import Schema
+from mlnlearn.logistic import expit
 from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.drawing import rules_html, rules_svg
 from mlnlearn.model.boosted.evaluate import Floats
@@ -50,6 +51,8 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.model.plots import Plots
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.notebook import Shown, ShownTable
+
+special = late("scipy.special")
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +138,7 @@ class BoostedModel(Shown, Plots, SavedModel):
         world = self._world(databases)
         predicate = examples.predicate
         if world.databases[0].schema.exclusive(predicate.name):
-            return np.asarray(logit(self.probabilities(databases, examples)))
+            return np.asarray(special.logit(self.probabilities(databases, examples)))
         rows = world.numbered(predicate, examples.database, examples.columns)
         return potentials(self.targets, self.existential, world, predicate.name, rows)
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError
+from mlnlearn.late import late
 from mlnlearn.model.relational.features import Between, Hop
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+sparse = late("scipy.sparse")
 
 _CHUNK = 1 << 16
 _DENSE = 1 << 22  # a product of so many entries is made as a whole
@@ -55,7 +61,7 @@ def hop_matrix(view: Relational, hop: Hop) -> csr_array:
     leave, goals = place_codes(view, rows, hop.leave)
     known = (enter >= 0) & (leave >= 0)
     entries = (np.ones(int(known.sum())), (enter[known], leave[known]))
-    matrix = csr_array(entries, shape=(sources, goals))
+    matrix = sparse.csr_array(entries, shape=(sources, goals))
     matrix.sum_duplicates()
     return matrix
 
@@ -84,7 +90,7 @@ def counted(
         return np.where(known, whole[safe], 0.0) if whole.size else np.zeros(len(start))
     middle = (len(matrices) + 1) // 2
     left = _product(matrices[:middle])
-    across = csr_array(_product(matrices[middle:]).T) if middle < len(matrices) else None
+    across = sparse.csr_array(_product(matrices[middle:]).T) if middle < len(matrices) else None
     found = np.zeros(len(start))
     rows = np.flatnonzero(known)
     for at in range(0, len(rows), _CHUNK):
@@ -100,14 +106,14 @@ def counted(
 def _product(matrices: Sequence[csr_array]) -> csr_array:
     found = matrices[0]
     for matrix in matrices[1:]:
-        found = csr_array(found @ matrix)
+        found = sparse.csr_array(found @ matrix)
     return found
 
 
 def _entries(matrix: csr_array, columns: Ints) -> Floats:
     """Return one entry of each row."""
     size = matrix.shape[1]
-    picked = csr_array(
+    picked = sparse.csr_array(
         (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), size)
     )
     return np.asarray(matrix.multiply(picked).sum(axis=1)).reshape(-1)

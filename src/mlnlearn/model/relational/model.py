@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
@@ -17,8 +16,10 @@ from mlnlearn.data.load.mapping import Mapping as TablesMapping
 from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
 from mlnlearn.files import RULES_MARK, AnyPath
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.schema import Schema
+from mlnlearn.logistic import expit
 from mlnlearn.model.answers import CLOSED_FORM, Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.boosted.files import schema_from_file, schema_to_plain
 from mlnlearn.model.explanation import (
@@ -42,6 +43,8 @@ from mlnlearn.model.relational.trees import FeatureNode, features_of, tree_score
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.syntax.mln import parse_mln
+
+special = late("scipy.special")
 
 Kind = Literal["logistic", "classes", "squares"]
 
@@ -161,7 +164,7 @@ class RelationalModel(Shown, Plots, SavedModel):
             raise InputError(f"{self.target} is a number and has no classes", hint="ask for scores")
         if self.kind == "logistic":
             return np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
-        return np.asarray(softmax(scores, axis=1))
+        return np.asarray(special.softmax(scores, axis=1))
 
     # What is asked with databases.
 
@@ -197,7 +200,7 @@ class RelationalModel(Shown, Plots, SavedModel):
             found = expit(scores[atoms.row, 0])
             return self._in_blocks(database, columns, scores[atoms.row, 0], found)
         chances = (
-            np.asarray(softmax(scores, axis=1))
+            np.asarray(special.softmax(scores, axis=1))
             if self.kind == "classes"
             else np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
         )

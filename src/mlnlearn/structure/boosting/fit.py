@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.examples import Examples
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.boosted.potentials import own_values, without_itself

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.lookups import refuse_arity
@@ -32,6 +31,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
+from mlnlearn.logistic import expit
 from mlnlearn.structure.boosting.scoring import Floats, Mask
 
 Expected: TypeAlias = Callable[[Codes], Floats]

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.stats import chi2
 
+from mlnlearn.late import late
 from mlnlearn.structure.bottom_up.truth_table import TruthTable
+
+stats = late("scipy.stats")
 
 
 def dependence(
@@ -41,7 +43,7 @@ def dependence(
         return 1.0, 0.0
     expected = first[told][:, :, None] * second[told][:, None, :] / total[told][:, None, None]
     statistic = float(((counts[told] - expected) ** 2 / expected).sum())
-    return float(chi2.sf(statistic, int(told.sum()))), statistic
+    return float(stats.chi2.sf(statistic, int(told.sum()))), statistic
 
 
 def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozenset[int]:

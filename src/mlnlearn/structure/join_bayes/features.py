@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
-from scipy.special import log_softmax
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
@@ -25,6 +25,8 @@ from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins
 from mlnlearn.weights.rows import RowBlocks, Rows
+
+special = late("scipy.special")
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +87,7 @@ class AttributeFeatures:
         """Return the log-probability of each value, shape ``(entities or links, values)``."""
         scores = (self.matrix @ weights).reshape(-1, self.node.size)
         scores[:, : self.first] = -np.inf
-        return np.asarray(log_softmax(scores, axis=1))
+        return np.asarray(special.log_softmax(scores, axis=1))
 
 
 def attribute_features(

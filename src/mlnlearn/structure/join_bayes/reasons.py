@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from mlnlearn.counting.arrays import rows_of
 from mlnlearn.data.database import Database
+from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 from mlnlearn.model.explanation import Contribution, Explanation, by_size, codes_of
@@ -18,6 +18,8 @@ from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.features import attribute_features
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.rules import FamilyRules
+
+special = late("scipy.special")
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +81,9 @@ def explain_attribute(
         terms = (*atom.terms[:-1], Constant(node.values[rival]))
         against = Atom(atom.predicate, terms)
     log_odds = sum(part.log_odds for part in parts)
-    return Explanation(atom, by_size(parts), log_odds, float(softmax(scores)[value]), against)
+    return Explanation(
+        atom, by_size(parts), log_odds, float(special.softmax(scores)[value]), against
+    )
 
 
 def _row(data: EncodedData, node: NetNode, keys: list[int]) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import gammaln
-
+from mlnlearn.late import late
 from mlnlearn.structure.join_bayes.counts import Counts
+
+special = late("scipy.special")
 
 
 def bdeu(family: Counts, sample_size: float = 10.0) -> float:
@@ -30,6 +31,6 @@ def bdeu(family: Counts, sample_size: float = 10.0) -> float:
     configurations = math.prod(node.size for node in parents)
     a_row = sample_size / configurations
     a_cell = a_row / child.size
-    score = float((gammaln(family.mean + a_cell) - gammaln(a_cell)).sum())
+    score = float((special.gammaln(family.mean + a_cell) - special.gammaln(a_cell)).sum())
     rows = family.project(parents).mean
-    return score - float((gammaln(rows + a_row) - gammaln(a_row)).sum())
+    return score - float((special.gammaln(rows + a_row) - special.gammaln(a_row)).sum())

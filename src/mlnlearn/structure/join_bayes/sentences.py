@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import rel_entr
 
 from mlnlearn.data.load.mapping import Mapping
+from mlnlearn.late import late
 from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.structure.join_bayes.rules import FamilyRules
+
+special = late("scipy.special")
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +100,9 @@ def _of_family(
     base = family.counts[:, shown].sum(axis=0) / total
     leaves = np.flatnonzero(support > 0)
     shares = family.counts[np.ix_(leaves, shown)] / support[leaves, None]
-    told = support[leaves, None] * (rel_entr(shares, base) + rel_entr(1 - shares, 1 - base))
+    told = support[leaves, None] * (
+        special.rel_entr(shares, base) + special.rel_entr(1 - shares, 1 - base)
+    )
     two = len(shown) == 2
     # a flag is told where it is set, another pair of values by the rarer one
     values = list(range(len(shown)))

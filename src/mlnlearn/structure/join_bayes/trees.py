@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
+from mlnlearn.late import late
 from mlnlearn.structure.join_bayes.counts import Counts
+
+special = late("scipy.special")
 
 Floats = NDArray[np.float64]
 Path = tuple[tuple[int, int], ...]
@@ -159,7 +161,7 @@ def weighted_bins(keys: NDArray[np.integer], counts: Floats, size: int) -> Float
 
 def _entropy(counts: Floats) -> float:
     """Return the entropy of counts in nats, times their sum."""
-    return float(xlogy(counts.sum(), counts.sum()) - xlogy(counts, counts).sum())
+    return float(special.xlogy(counts.sum(), counts.sum()) - special.xlogy(counts, counts).sum())
 
 
 def _pruned(tree: TreeNode, pruning: str, total: float) -> TreeNode:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from typing import TYPE_CHECKING
 
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from mlnlearn.data.database import Database
+from mlnlearn.late import late
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.processes import end_with_parent
 from mlnlearn.resources import carried
@@ -19,6 +20,11 @@ from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.network import Alone
 from mlnlearn.structure.search.scoring import scorer
+
+if TYPE_CHECKING:
+    import joblib
+else:
+    joblib = late("joblib")
 
 _BATCH = 128
 _SERIAL = count()
@@ -39,7 +45,7 @@ class _Problem:
 class Workers:
     """Scores batches of clauses beside the unit clauses; made by `workers`."""
 
-    def __init__(self, own: ClauseScorer, problem: _Problem, pool: Parallel | None) -> None:
+    def __init__(self, own: ClauseScorer, problem: _Problem, pool: joblib.Parallel | None) -> None:
         self.scorer = own
         self._problem = problem
         self._pool = pool
@@ -49,7 +55,9 @@ class Workers:
         if self._pool is None or len(clauses) < 2 * _BATCH:
             return [self.scorer.alone(clause) for clause in clauses]
         batches = [clauses[i : i + _BATCH] for i in range(0, len(clauses), _BATCH)]
-        parts = self._pool(delayed(carried(_alone))(self._problem, batch) for batch in batches)
+        parts = self._pool(
+            joblib.delayed(carried(_alone))(self._problem, batch) for batch in batches
+        )
         return [found for part in parts for found in part]
 
 
@@ -76,7 +84,7 @@ def workers(
             yield Workers(own, problem, None)
             return
         # arrays are sent, not mapped from files: compiled kernels would be compiled anew for those
-        with Parallel(
+        with joblib.Parallel(
             n_jobs=jobs, max_nbytes=None, initializer=end_with_parent, initargs=(os.getpid(),)
         ) as pool:
             yield Workers(own, problem, pool)

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Ints
+from mlnlearn.late import late
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.network import Rules
+
+sparse = late("scipy.sparse")
+csgraph = late("scipy.sparse.csgraph")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +174,10 @@ def sweep_order(rules: Rules) -> Ints:
     gives = np.repeat(atoms + np.arange(counters), np.diff(rules.heads)), rules.atom[rules.head]
     blocks = everything, rules.next_value  # one node of the graph each
     before, after = (np.concatenate(pair) for pair in zip(needs, gives, blocks, strict=True))
-    graph = coo_array(
+    graph = sparse.coo_array(
         (np.ones(len(before), np.int8), (before, after)), shape=(atoms + counters,) * 2
     )
-    count, label = connected_components(graph, directed=True, connection="strong")
+    count, label = csgraph.connected_components(graph, directed=True, connection="strong")
     before, after = label[before], label[after]
     different = before != after
     before, after = before[different], after[different]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.bindings import is_true
 from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.hidden.marginals import depends_on_unknown

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit
 
 from mlnlearn.counting.arrays import Ints
+from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.components import sweep_order
