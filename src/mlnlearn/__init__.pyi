@@ -58,6 +58,7 @@ from mlnlearn.errors import MlnError as MlnError
 from mlnlearn.evaluate.ask import Conditionals as Conditionals
 from mlnlearn.evaluate.ask import Marginals as Marginals
 from mlnlearn.evaluate.auto import Auto as Auto
+from mlnlearn.evaluate.auto import AutoNotes as AutoNotes
 from mlnlearn.evaluate.choose import Tuned as Tuned
 from mlnlearn.evaluate.chunks import query_in_chunks as query_in_chunks
 from mlnlearn.evaluate.cross_validate import cross_validate as cross_validate

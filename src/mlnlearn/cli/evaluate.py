@@ -109,8 +109,9 @@ def evaluate(
     target: Annotated[
         str,
         option(
-            metavar="TABLE.COLUMN",
-            help="Instead of --query, of --tables: the column to predict, of rows kept aside.",
+            metavar="NAME",
+            help="Instead of --query: the column of --tables (TABLE.COLUMN), or the predicate, to "
+            "predict of rows or atoms that are kept aside; one database is enough.",
         ),
     ] = "",
     task: TaskOption = None,
@@ -172,7 +173,7 @@ def evaluate(
     if target or task is not None:
         _of_rows(
             learner or ["auto"],
-            (db, more, boostsrl),
+            (db or []) + (more or []) + (boostsrl or []),
             tables,
             schema,
             mapping,
@@ -180,6 +181,7 @@ def evaluate(
             target=target,
             task=task,
             split=split_by,
+            seeds=seeds,
             settings=set_ or (),
             out=out,
             force=force,
@@ -232,7 +234,7 @@ def evaluate(
 
 def _of_rows(
     learners: list[str],
-    others: Sequence[object],
+    paths: list[Path],
     tables: str | None,
     schema: Path | None,
     mapping: Path | None,
@@ -241,18 +243,25 @@ def _of_rows(
     target: str,
     task: Path | None,
     split: Literal["auto", "time", "random"],
+    seeds: int,
     settings: Sequence[str],
     out: Path | None,
     force: bool,
     json: bool,
 ) -> None:
-    """Evaluate on rows of tables."""
-    if tables is None or any(others) or query or (target and task is not None):
-        raise InputError("--target or --task go with --tables, and with neither --db nor --query")
+    """Evaluate on rows of tables, or atoms of databases."""
+    if query or (target and task is not None):
+        raise InputError("give one of --target, --task and --query")
+    if task is not None and (tables is None or paths):
+        raise InputError("--task: give the data with --tables")
     chosen = entries(learners)
-    check([out], force=force, tables=tables, others=[schema, mapping, task])
-    given = ml.tables_data(tables, ddl=schema, mapping=mapping, task=task)
-    evaluate_rows(chosen, settings, given, target, split, out=out, json=json)
+    check([out], force=force, data=paths, tables=tables, others=[schema, mapping, task])
+    if tables is None or paths:
+        data, asked = read(paths, tables, schema, mapping), target
+    else:
+        given = ml.tables_data(tables, ddl=schema, mapping=mapping, task=task)
+        data, asked = given.data, target if given.task is None else given.task.target
+    evaluate_rows(chosen, settings, data, asked, split, seeds, out=out, json=json)
 
 
 def _negatives(text: str) -> Literal["all"] | float:

@@ -42,10 +42,14 @@ def learn_rows(
     share = None if limit is None else limit / 2
     with ml.measured() as cost:
         held_out = ml.held_out_scores(learner, data, ml.Run(max_seconds=share))
+        choice = None if held_out is None else held_out.notes
+        if isinstance(choice, ml.AutoNotes):  # made without the rows kept aside, and kept
+            learner = learner.only(choice.chosen)
         fitted = fit(name, learner, data, replace(run, max_seconds=share))
     model, notes = fitted.model, fitted.notes
     model.save(out)
     rules = _shown(model)
+    choice = choice or notes
     chosen = getattr(notes, "chosen", name)
     page = out.with_suffix(".html")
     curve = getattr(getattr(notes, "own", notes), "curve", ())
@@ -54,6 +58,7 @@ def learn_rows(
         print_json(
             {
                 "learner": chosen,
+                **chosen_as_plain(choice),
                 "rules": [rule.to_dict() for rule in rules],
                 "held_out": {} if held_out is None else held_out.scores,
                 "baseline": {} if held_out is None else held_out.baseline,
@@ -64,8 +69,38 @@ def learn_rows(
         return
     screen = console()
     _print_rules(screen, rules)
+    print_choice(screen, choice)
     _print_scores(screen, held_out)
     screen.print(f"\n{cost}; written to {out}, and to look at: {page}")
+
+
+def chosen_as_plain(notes: ml.Notes | None) -> dict[str, object]:
+    """Return what `auto` tried and why it chose, as plain data; nothing of other learners."""
+    if not isinstance(notes, ml.AutoNotes):
+        return {}
+    tried = [
+        {
+            "learner": one.learner,
+            "score": None if one.failed else one.score,
+            "trials": one.folds,
+            "behind": None if one.failed else one.behind[0],
+            "standard_error": None if one.failed else one.behind[1],
+            "cpu_seconds": one.seconds,
+            "failed": one.failed,
+        }
+        for one in notes.tried
+    ]
+    return {"chosen": notes.chosen, "why": notes.why, "tried": tried}
+
+
+def print_choice(screen: Console, notes: ml.Notes | None) -> None:
+    """Say what `auto` tried and why it chose; nothing of other learners."""
+    if not isinstance(notes, ml.AutoNotes):
+        return
+    screen.print()
+    screen.print(heading(f"learned by {notes.chosen}: {notes.why}"))
+    for one in notes.tried:
+        screen.print(f"  {one}", markup=False, highlight=False)
 
 
 def warn_of_leaks(data: ml.Data, target: str) -> None:
@@ -78,7 +113,12 @@ def _shown(model: Any) -> list[ml.ShownRule]:
     """Return the rules to be shown; those of a model of predicates as they are written."""
     if isinstance(model, ml.RelationalModel):
         return model.shown_rules(SHOWN)
-    rules = list(model.rules())[:SHOWN]
+    if isinstance(model, ml.JoinBayesModel):
+        network = model.mln()
+        texts = [(str(rule.formula), rule.weight or 0.0) for rule in network.rules]
+        rules = sorted(texts, key=lambda rule: -abs(rule[1]))[:SHOWN]
+    else:
+        rules = list(model.rules())[:SHOWN]
     return [ml.ShownRule(text, text, None, None, None, weight) for text, weight in rules]
 
 

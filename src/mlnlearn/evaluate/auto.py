@@ -1,32 +1,35 @@
 """The learner that chooses among learners: each is tried within the training data.
 
-Learners of a portfolio are trained on part of the data and asked for the rest, first on one fold;
-the best two go on to the other folds; the best of all learns from everything. Compared are the
-share of the deviance of the base rate that a learner explains, and average precision.
+Learners that apply are trained on part of the data and asked for the rest. After the first trial,
+the preferred learner goes on with the best of the others, if that is not beaten clearly. Of those
+that are within a standard error of the best, the preferred one learns from everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from mlnlearn.counting.examples import find_place
+from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import relational
-from mlnlearn.data.database import Database
 from mlnlearn.data.load.data import Data
 from mlnlearn.errors import MlnError
-from mlnlearn.evaluate.cross_validate import cross_validate
-from mlnlearn.evaluate.folds import Fold
-from mlnlearn.registry import LEARNERS
-from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError, Run
+from mlnlearn.evaluate.measure import measured
+from mlnlearn.evaluate.portfolio import FIRST, Portfolio, member, on_trial, portfolio_for
+from mlnlearn.evaluate.trials import Outcome, Trial, trials_of
+from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.learner import Learner
 
-_MOST_ATOMS = 100_000
-_NEGATIVES = 50.0
+_FEWEST, _FEWEST_OF_A_CLASS = 100, 15  # examples to choose by
+_MOST_EXAMPLES = 20_000
+_CLEARLY = 2.0  # standard errors
+_SHARE = 0.5  # of a limited time, for all trials together
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class Tried:
     learner
         Its name.
     score
-        Mean over the folds of the share of deviance explained and average precision.
+        Mean over the trials of average precision and the share of deviance explained.
     folds
-        On how many folds it was tried.
+        How many trials it had.
     seconds
         CPU time of learning and answering.
+    behind
+        How far it is behind the best, on the trials that both had, with its standard error.
     failed
         Why it has no score, if it has none.
     """
@@ -51,15 +56,37 @@ class Tried:
     score: float
     folds: int
     seconds: float
+    behind: tuple[float, float] = (0.0, 0.0)
     failed: str = ""
+
+    def __str__(self) -> str:
+        if self.failed:
+            return f"{self.learner}: not tried, {self.failed}"
+        times = "trial" if self.folds == 1 else "trials"
+        lag, error = self.behind
+        far = f", {lag:.3f} ± {error:.3f} behind the best" if lag > 0 else ""
+        return f"{self.learner}: {self.score:.3f} in {self.folds} {times}{far}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoNotes(Notes):
-    """How the choice went: who was tried, who was chosen, and the notes of the chosen one."""
+    """How the choice went.
+
+    Attributes
+    ----------
+    tried
+        The learners that were tried or left out.
+    chosen
+        The learner that was chosen.
+    why
+        Why it was.
+    own
+        The notes of the chosen learner.
+    """
 
     tried: tuple[Tried, ...] = ()
     chosen: str = ""
+    why: str = ""
     own: Notes | None = None
 
 
@@ -67,17 +94,18 @@ class AutoNotes(Notes):
 class Auto(Learner[Any, AutoNotes]):
     """Choose among learners by how well they predict held-out training data, and learn.
 
-    Columns of tables, and all that is learned from one database, are given to ``boost``; for
-    predicates of several databases, the portfolio is tried.
+    For predicates of databases, ``boost`` and the boosted rules of papers are tried; for columns of
+    tables, ``boost`` and learn-and-join; numbers, and questions with moments, are for ``boost``.
+    Trials keep rows or atoms of one database aside, or whole ones of several.
 
     Parameters
     ----------
     target
         What to predict: a predicate, ``TABLE.COLUMN``, or a column.
     portfolio
-        The learners to choose from, by name.
+        The learners to choose from, by name, the preferred one first; by default those that apply.
     folds
-        Most folds on which learners are tried.
+        Most trials of a learner.
     seed
         Of all random draws.
     """
@@ -85,115 +113,159 @@ class Auto(Learner[Any, AutoNotes]):
     reads_numbers: ClassVar[bool] = True
 
     target: str
-    portfolio: tuple[str, ...] = ("boost", "mln-bt", "rdn-b")
+    portfolio: tuple[str, ...] | None = None
     folds: Annotated[int, AtLeast(1)] = 3
     seed: Annotated[int, AtLeast(0)] = 0
 
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[Any, AutoNotes]]:
         """Yield the models of the learner that was chosen."""
-        chosen, tried = self._chosen(data, course)
-        course.tell(f"learning by {chosen}")
-        learner = self._learner(chosen)
-        for fitted in learner.learn(learner.data_from(data), course):
-            yield Fitted(fitted.model, AutoNotes(tried=tried, chosen=chosen, own=fitted.notes))
-
-    def _learner(self, name: str) -> Any:
-        entry = LEARNERS[name]
-        return entry.load()(target=self.target, seed=self.seed, **entry.fixed)
-
-    def _chosen(self, data: Data, course: Course) -> tuple[str, tuple[Tried, ...]]:
-        first = self.portfolio[0]
-        find_place(relational(data.databases[:1], data.mapping), self.target)
-        known = self.target in data.databases[0].schema
-        if not known or len(data.databases) < 2 or data.mapping or len(self.portfolio) == 1:
-            return first, ()
-        folds = _folds(data.databases, self.target, self.folds)
-        if not folds:
-            return first, ()
-        found = [self._tried(name, folds[:1], course) for name in self.portfolio]
-        best = sorted(found, key=lambda t: -t.score)[:2]
-        if len(folds) > 1:
-            again = [self._more(tried, folds[1:], course) for tried in best]
-            found = [next((a for a in again if a.learner == t.learner), t) for t in found]
-            best = sorted(again, key=lambda t: -t.score)
-        return best[0].learner, tuple(found)
-
-    def _more(self, tried: Tried, folds: Sequence[Fold], course: Course) -> Tried:
-        if tried.failed:
-            return tried
-        rest = self._tried(tried.learner, folds, course)
-        number = tried.folds + rest.folds
-        score = (tried.score * tried.folds + rest.score * rest.folds) / max(number, 1)
-        seconds = tried.seconds + rest.seconds
-        return replace(tried, score=score, folds=number, seconds=seconds, failed=rest.failed)
-
-    def _tried(self, name: str, folds: Sequence[Fold], course: Course) -> Tried:
-        course.check()
-        course.tell(f"trying {name}")
-        many = max(_atoms(fold.test, self.target) for fold in folds) > _MOST_ATOMS
-        try:
-            results = cross_validate(
-                _Reading(self._learner(name), self._limit(course)),
-                folds,
-                self.target,
-                negatives=_NEGATIVES if many else "all",
-                reweight=many,
-                repeats=1,
-                seeds=[self.seed],
-                metrics=["cll", "ap"],
-            )
-        except OutOfTimeError:
-            raise
-        except MlnError as error:
-            return Tried(name, -np.inf, 0, 0.0, str(error).splitlines()[0])
-        scores = [
-            _score(record.scores, fold.test, self.target)
-            for record, fold in zip(results.folds, folds, strict=True)
-        ]
-        seconds = sum(
-            record.train_cpu_seconds + record.test_cpu_seconds for record in results.folds
+        view = relational(data.databases, data.mapping)
+        examples = examples_of(
+            view, find_place(view, self.target), max_examples=_MOST_EXAMPLES, seed=self.seed
         )
-        return Tried(name, float(np.nanmean(scores)), len(scores), seconds)
+        found = _Choice(self, data, examples, course)
+        if found.is_open:  # something to answer by, should time be over before a choice is made
+            alone = member(FIRST, data, self.target, self.seed)
+            start = next(alone.learn(alone.data_from(data), Course()))
+            yield Fitted(start.model, AutoNotes(chosen=FIRST, own=start.notes))
+        chosen, why, tried = found.made()
+        course.tell(f"learning by {chosen}")
+        learner = member(chosen, data, self.target, self.seed)
+        for fitted in _learning(learner, chosen, data, course):
+            notes = AutoNotes(tried=tried, chosen=chosen, why=why, own=fitted.notes)
+            yield Fitted(fitted.model, notes)
 
-    def _limit(self, course: Course) -> float | None:
+    def only(self, name: str) -> Auto:
+        """Return the learner that has made its choice: in other data of the kind, say."""
+        return replace(self, portfolio=(name,))
+
+
+def _learning(learner: Any, name: str, data: Data, course: Course) -> Iterator[Fitted[Any, Any]]:
+    """Learn with a checkpoint of the learner's own, whichever was chosen before."""
+    path = course.run.checkpoint
+    if path is not None and name != FIRST:
+        own = Path(path).with_name(f"{Path(path).name}.{name}")
+        course.run = replace(course.run, checkpoint=own)
+    yield from learner.learn(learner.data_from(data), course)
+
+
+class _Choice:
+    """The choice under way: who is still in, and how all did."""
+
+    def __init__(self, auto: Auto, data: Data, examples: RowExamples, course: Course) -> None:
+        self.auto, self.data, self.examples, self.course = auto, data, examples, course
+        applying = portfolio_for(data, examples)
+        self.members = applying if auto.portfolio is None else Portfolio(auto.portfolio)
+        self.outcomes: dict[str, Outcome] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: dict[str, str] = dict(self.members.left_out)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is anything to choose, and enough examples to choose by."""
+        return len(self.members.names) > 1 and _are_enough(self.examples)
+
+    def made(self) -> tuple[str, str, tuple[Tried, ...]]:
+        """Return the learner that was chosen, why, and how all did."""
+        first = self.members.names[0]
+        if not self.is_open:
+            only = len(self.members.names) == 1
+            why = "no other learner applies" if only else "there are too few examples to choose by"
+            return first, why, self._tried("")
+        auto = self.auto
+        trials = trials_of(self.data, auto.target, auto.folds, _MOST_EXAMPLES, auto.seed)
+        left: Sequence[str] = self.members.names
+        for trial in trials:
+            for name in left:
+                self._try(name, trial)
+            left = self._still_in(left)
+            if len(left) < 2:
+                break
+        if not left or not self.outcomes:
+            return first, "no trial was possible", self._tried("")
+        chosen, best = self._final(left)
+        number = len(self.outcomes[best].whole)
+        why = f"it was the best in {number} trial{'s' * (number > 1)} within the data"
+        if chosen != best:
+            why = f"it is within a standard error of {best}, which was the best"
+        return chosen, why, self._tried(best)
+
+    def _final(self, names: Sequence[str]) -> tuple[str, str]:
+        """Return the learner that is chosen of the last two, and the best of them.
+
+        The trial by which the second was picked out of several says too much for it.
+        """
+        number = max(len(self.outcomes[name].whole) for name in names)
+        passed = 1 if number > 1 and len(self.members.names) > 2 else 0
+        found = {name: self.outcomes[name].after(passed) for name in names}
+        best = max(names, key=lambda name: found[name].score)
+        for name in names:
+            lead, error = found[best].lead(found[name])
+            if name == best or lead <= error:
+                return name, best
+        return best, best
+
+    def _still_in(self, names: Sequence[str]) -> list[str]:
+        """Return the preferred learner and the best other; one alone where that is clear."""
+        there = [name for name in names if name in self.outcomes]
+        if len(there) < 2:
+            return there
+        first, *others = there
+        rival = max(others, key=lambda name: self.outcomes[name].score)
+        lead, error = self.outcomes[first].lead(self.outcomes[rival])
+        if lead > _CLEARLY * error:
+            return [first]
+        several = len(self.outcomes[first].whole) > 1
+        return [rival] if several and -lead > _CLEARLY * error else [first, rival]
+
+    def _try(self, name: str, trial: Trial) -> None:
+        self.course.check()
+        self.course.tell(f"trying {name}")
+        learner = on_trial(member(name, self.data, self.auto.target, self.auto.seed))
+        run = replace(
+            self.course.run, checkpoint=None, progress=None, max_seconds=self._seconds_left()
+        )
+        try:
+            with measured() as cost:
+                model = learner.fit(trial.training, run).model
+                outcome = Outcome.of(trial, trial.answers(model))
+        except OutOfTimeError:
+            self.course.check()
+            self.failed[name] = "the time for a trial was too short"
+            self.outcomes.pop(name, None)
+            return
+        except MlnError as error:
+            self.failed[name] = str(error).splitlines()[0]
+            self.outcomes.pop(name, None)
+            return
+        self.seconds[name] = self.seconds.get(name, 0.0) + cost.cpu_seconds
+        before = self.outcomes.get(name)
+        self.outcomes[name] = outcome if before is None else before.with_more(outcome)
+
+    def _seconds_left(self) -> float | None:
         """Return how long a learner may be tried: all trials together take half of the time."""
-        whole = course.run.max_seconds
-        return None if whole is None else 0.5 * whole / (len(self.portfolio) + 2 * (self.folds - 1))
+        whole = self.course.run.max_seconds
+        if whole is None:
+            return None
+        trials = len(self.members.names) + 2 * (self.auto.folds - 1)
+        return _SHARE * whole / trials
+
+    def _tried(self, best: str) -> tuple[Tried, ...]:
+        found = []
+        for name in dict.fromkeys(chain(self.members.names, self.failed)):
+            if name in self.outcomes:
+                own = self.outcomes[name]
+                behind = self.outcomes[best].lead(own)
+                found.append(Tried(name, own.score, len(own.whole), self.seconds[name], behind))
+            elif name in self.failed:
+                found.append(Tried(name, -np.inf, 0, 0.0, failed=self.failed[name]))
+        return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """A learner with a time limit, given the data in the form that it reads."""
-
-    learner: Any
-    max_seconds: float | None
-
-    def fit(self, databases: Sequence[Database]) -> object:
-        run = Run(max_seconds=self.max_seconds)
-        fitted: object = self.learner.fit(list(databases), run)
-        return fitted
-
-
-def _folds(databases: Sequence[Database], target: str, most: int) -> list[Fold]:
-    """Leave out databases that have true atoms of the target, each in one of a few folds."""
-    having = [i for i, database in enumerate(databases) if database.count(target)]
-    number = min(most, len(having))
-    if number < 2:
-        return []
-    folds = []
-    for fold in range(number):
-        test = set(having[fold::number])
-        train = tuple(db for i, db in enumerate(databases) if i not in test)
-        folds.append(Fold(train, tuple(databases[i] for i in sorted(test)), f"fold {fold + 1}"))
-    return folds
-
-
-def _atoms(databases: Sequence[Database], target: str) -> int:
-    return sum(database.ground_atoms(target) for database in databases)
-
-
-def _score(scores: Mapping[str, float], databases: Sequence[Database], target: str) -> float:
-    """Return the mean of average precision and the share of the base rate's deviance explained."""
-    rate = sum(database.count(target) for database in databases) / _atoms(databases, target)
-    base = rate * np.log(rate) + (1 - rate) * np.log(1 - rate) if 0 < rate < 1 else np.nan
-    return float(0.5 * (scores["ap"] + 1 - scores["cll"] / base))
+def _are_enough(examples: RowExamples) -> bool:
+    """Whether there are examples enough to choose by."""
+    label = examples.label[examples.known]
+    if len(label) < _FEWEST or not len(examples.classes):
+        return False
+    counts = np.sort(np.bincount(label.astype(np.int64)))
+    return len(counts) > 1 and int(counts[-2]) >= _FEWEST_OF_A_CLASS

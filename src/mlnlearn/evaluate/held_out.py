@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import Number, Place, Relational, relational
+from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
@@ -26,7 +27,7 @@ from mlnlearn.evaluate.probability import cll
 from mlnlearn.evaluate.ranking import Floats, auc_pr, auc_roc
 from mlnlearn.evaluate.rows import row_answers
 from mlnlearn.model.relational.model import RelationalModel
-from mlnlearn.run import Run
+from mlnlearn.run import Notes, Run
 
 Mask = NDArray[np.bool_]
 
@@ -173,12 +174,15 @@ class HeldOut:
         How many examples were kept aside.
     how
         How they were chosen, in words.
+    notes
+        How the learning went.
     """
 
     scores: dict[str, float]
     baseline: dict[str, float]
     rows: int
     how: str
+    notes: Notes | None = None
 
     def in_words(self) -> list[tuple[str, float, float]]:
         """Return the name of each score in words, the score, and that of the baseline."""
@@ -223,8 +227,8 @@ def held_out_scores(
     if split is None:
         return None
     hidden = withheld(data, view, examples, split.test)
-    model = learner.fit(hidden, run).model
-    found = answers_for(model, hidden, view, examples, split.test)
+    fitted = learner.fit(hidden, run)
+    found = answers_for(fitted.model, hidden, view, examples, split.test)
     label, weight = examples.label[split.test], examples.weight[split.test]
     classes = len(examples.classes)
     return HeldOut(
@@ -232,6 +236,7 @@ def held_out_scores(
         row_scores(baseline(examples, split), label, classes, weight),
         int(split.test.sum()),
         split.how,
+        fitted.notes,
     )
 
 
@@ -325,8 +330,18 @@ def answers_for(
         seen = relational(data.databases, data.mapping)
         if examples.home.column is None:  # only what is asked for is hidden from itself
             return row_answers(model, seen, examples.base.taken(np.flatnonzero(rows)))
-        return row_answers(model, seen, examples.base)[rows]
+        found = row_answers(model, seen, examples.base)[rows]
+        return _by_class(found, model.classes, examples.classes)
     return _atom_answers(model, data, view, examples, rows)
+
+
+def _by_class(found: Floats, own: Sequence[str], classes: Sequence[str]) -> Floats:
+    """Return the chances of classes, of which a model may know others; those it does not: none."""
+    if not classes or tuple(own) == tuple(classes):
+        return found
+    places = {name: place for place, name in enumerate(own)}
+    padded = np.append(found, np.zeros((len(found), 1)), axis=1)
+    return np.asarray(padded[:, [places.get(name, -1) for name in classes]])
 
 
 def _atom_answers(
@@ -336,8 +351,10 @@ def _atom_answers(
     name = next(name for name, found in view.places.items() if found == examples.home)
     found = np.zeros((int(rows.sum()), len(examples.classes)))
     part = examples.base.part[rows]
-    for number, database in enumerate(data.databases):
-        keys = _keys(data, database, view, examples, number)[:, rows][:, part == number]
+    schema = getattr(model, "schema", None)
+    for number, given in enumerate(data.databases):
+        keys = _keys(data, given, view, examples, number)[:, rows][:, part == number]
+        (database,) = (given,) if schema is None else banded_like(schema, [given])
         predicate = database.schema[name]
         if len(keys) == predicate.arity:
             chance = atom_probabilities(model, database, name, keys, MARGINALS)
