@@ -99,7 +99,7 @@ def rigged(monkeypatch):
 
         monkeypatch.setattr(auto_module, "member", member)
         monkeypatch.setattr(auto_module, "on_trial", lambda learner: learner)
-        monkeypatch.setattr(auto_module.Trial, "answers", answers)
+        monkeypatch.setattr(auto_module.InnerTrial, "answers", answers)
         return asked
 
     return rig

@@ -21,7 +21,7 @@ from mlnlearn.data.load.data import Data
 from mlnlearn.errors import MlnError
 from mlnlearn.evaluate.measure import measured
 from mlnlearn.evaluate.portfolio import FIRST, Portfolio, member, on_trial, portfolio_for
-from mlnlearn.evaluate.trials import Outcome, Trial, trials_of
+from mlnlearn.evaluate.trials import Outcome, InnerTrial, trials_of
 from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.learner import Learner
@@ -218,7 +218,7 @@ class _Choice:
         several = len(self.outcomes[first].whole) > 1
         return [rival] if several and -lead > _CLEARLY * error else [first, rival]
 
-    def _try(self, name: str, trial: Trial) -> None:
+    def _try(self, name: str, trial: InnerTrial) -> None:
         self.course.check()
         self.course.tell(f"trying {name}")
         learner = on_trial(member(name, self.data, self.auto.target, self.auto.seed))

@@ -25,7 +25,7 @@ _LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class InnerTrial:
     """What is learned from, and what is asked then.
 
     Attributes
@@ -121,7 +121,7 @@ class Outcome:
     parts: Floats
 
     @classmethod
-    def of(cls, trial: Trial, answers: Floats) -> Outcome:
+    def of(cls, trial: InnerTrial, answers: Floats) -> Outcome:
         """Return the outcome of one trial."""
         parts = [trial.quality(answers, group) for group in range(_GROUPS)]
         return cls(np.array([trial.quality(answers)]), np.array([parts]))
@@ -160,7 +160,7 @@ class Outcome:
         return float(ahead.mean()), float(np.sqrt(variance))
 
 
-def trials_of(data: Data, target: str, most: int, max_examples: int, seed: int) -> list[Trial]:
+def trials_of(data: Data, target: str, most: int, max_examples: int, seed: int) -> list[InnerTrial]:
     """Return up to so many trials; none where there is too little to keep aside.
 
     Parameters
@@ -187,7 +187,7 @@ def trials_of(data: Data, target: str, most: int, max_examples: int, seed: int) 
         if several:
             kept = np.setdiff1d(np.arange(len(data.databases)), examples.base.part[test])
             training = replace(data, databases=tuple(data.databases[n] for n in kept.tolist()))
-        found.append(Trial(training, asked, view, examples, test))
+        found.append(InnerTrial(training, asked, view, examples, test))
     return found
 
 
