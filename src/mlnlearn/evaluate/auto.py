@@ -21,7 +21,7 @@ from mlnlearn.data.load.data import Data
 from mlnlearn.errors import MlnError
 from mlnlearn.evaluate.measure import measured
 from mlnlearn.evaluate.portfolio import FIRST, Portfolio, member, on_trial, portfolio_for
-from mlnlearn.evaluate.trials import Outcome, InnerTrial, trials_of
+from mlnlearn.evaluate.trials import InnerTrial, Outcome, trials_of
 from mlnlearn.run import Course, Fitted, Notes, OutOfTimeError
 from mlnlearn.settings import AtLeast
 from mlnlearn.structure.learner import Learner
