@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mlnlearn.data.load.build import build_database
+from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.cutoff import CutOff, TimeLimit
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.mapping import Mapping
@@ -54,14 +55,21 @@ def test_rows_up_to_a_day_and_the_links_among_them():
         ("2020-01-01 12:00", "2020-01-01 12:00:01", False),
         ("2020-01-01", "2020-01-02 01:00+02:00", True),
         ("2020-01-01", "2020-01-01 23:00-02:00", False),
-        ("2020-01-01", "1.1.2020", None),
+        ("2020-01-01", "1.1.2020", True),
+        ("2020-01-01", "02.01.2020", False),
+        ("2020-01-01", "soon", None),
         ("1999", "1999", True),
         ("1999", "1999.5", False),
         ("1999", "2000-01-01", None),
     ],
 )
 def test_what_a_limit_allows(until, cell, expected):
-    assert TimeLimit("x", until).allows(cell) is expected
+    assert TimeLimit("x", until).allowed(Column.of([cell])) == [expected]
+
+
+def test_a_limit_on_seconds_since_1970():
+    cells = Column.of([1577836800 + 86400 * day for day in range(-9, 9)])
+    assert sum(TimeLimit("day", "2020-01-01").allowed(cells)) == 10
 
 
 @pytest.mark.parametrize("until", ["2019", 2019, 2019.0])

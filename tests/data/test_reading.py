@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +24,7 @@ from mlnlearn.data.load.reading import OTHER, read_column
 from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments, read_numbers
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.synthetic import messy_shop
-from mlnlearn.errors import DataWarning
+from mlnlearn.errors import DataWarning, InputError
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -35,6 +36,9 @@ CASES = {
     "currency": (["EUR"] * N, "skip", "always 'EUR'"),
     "vip": (["x", None] * (N // 2), "flag", "'x' or empty"),
     "paid": (["Yes", "no"] * (N // 2), "flag", "yes or no"),
+    "signup": ([1_500_000_000 + 7 * n for n in range(N)], "time", "days or moments, written sec"),
+    "seen_at": ([978_300_760_000 + n for n in range(N)], "time", "days or moments, written mil"),
+    "views": ([1_500_000 + 7 * n for n in range(N)], "number", "200 different numbers"),
     "male": ([0, 1] * (N // 2), "flag", "yes or no"),
     "grade": ([n % 5 for n in range(N)], "value", "5 values"),
     "height": (RNG.normal(170, 9, N).round(1), "number", ""),
@@ -174,10 +178,112 @@ def test_keys_are_found_and_shown_as_guesses():
     assert ml.from_frames(dict(odd), mapping=mapping).mapping == mapping
 
 
-def test_declared_keys_are_not_guessed_at():
+def test_declared_foreign_keys_are_not_guessed_at():
     people = Table("people", {"id": Column.of([1, 2])}, ("id",))
     pets = Table("pets", {"people_id": Column.of([1, 2])})
-    assert guess_keys([people, pets]) == [people, pets]
+    toys = Table("toys", {"of": Column.of([1])}, (), (ForeignKey(("of",), "people"),))
+    assert guess_keys([people, pets, toys]) == [people, pets, toys]
+    # many databases declare what names a row, and not what refers to it
+    guessed = guess_keys([people, pets])
+    assert guessed[1].foreign_keys == (ForeignKey(("people_id",), "people"),)
+    assert guessed[1].primary_key == ()
+
+
+WRITTEN = {
+    # how a file is written: its bytes, and the cells of its last column
+    "semicolons": (b"id;area\na;1,5\nb;2,5\n", ("1,5", "2,5")),
+    "tabs": (b"id\tarea\na\t1,5\nb\t2,5\n", ("1,5", "2,5")),
+    "bars": (b"id|area, km\na|1\nb|2\n", ("1", "2")),
+    "a mark": ("\ufeffid;Größe\na;1\nb;2\n".encode(), ("1", "2")),
+    "said": (b"sep=;\r\nid;area\r\na;1,5\r\nb;x\r\n", ("1,5", "x")),
+    "UTF-16": ("id\tOrt\na\tKöln\nb\tUlm\n".encode("utf-16"), ("Köln", "Ulm")),
+    "latin-1": ("id;Ort\na;Köln\nb;Ulm\n".encode("latin-1"), ("Köln", "Ulm")),
+    "empty columns and lines": (b"id;area;;\na;1;;\n;;;\nb;2;;\n", ("1", "2")),
+    "a comma in a cell": (b'id,a;b\na,"1;2"\nb,"3;4"\n', ("1;2", "3;4")),
+    "one column": (b"id\na;1\nb\n", ("a;1", "b")),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.filterwarnings("ignore::mlnlearn.errors.DataWarning")
+def test_how_a_file_is_written(tmp_path, kind):
+    written, cells = WRITTEN[kind]
+    path = tmp_path / "towns.csv"
+    path.write_bytes(written)
+    [table] = read_tables(path)
+    assert list(table.columns.values())[-1].names == cells
+
+
+def test_text_that_is_not_utf8_is_said_to_be_so(tmp_path):
+    (tmp_path / "towns.tsv").write_bytes("id\tOrt\na\tKöln\n".encode("cp1252"))
+    with pytest.warns(DataWarning, match="Windows-1252"):
+        [table] = read_tables(tmp_path)
+    assert table.columns["Ort"].names == ("Köln",)
+
+
+def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
+    (tmp_path / "towns.csv").write_text(",name\n0,Brno\n1,Linz\n")
+    assert list(read_tables(tmp_path)[0].columns) == ["column 1", "name"]
+
+
+def test_folders_of_parquet_files_are_tables(tmp_path):
+    with duckdb.connect() as connection:
+        for year in (2020, 2021):
+            part = tmp_path / "sales" / f"year={year}"
+            part.mkdir(parents=True)
+            connection.execute(f"COPY (SELECT {year} - 2000 AS sold) TO '{part}/part-0.parquet'")
+        (tmp_path / "shops").mkdir()
+        for n in (1, 2):
+            connection.execute(f"COPY (SELECT {n} AS id) TO '{tmp_path}/shops/{n}.parquet'")
+        sales, shops = read_tables(tmp_path)
+        assert sorted(sales.columns["year"].names) == ["2020", "2021"]
+        assert (sales.name, sales.rows, shops.name, shops.rows) == ("sales", 2, "shops", 2)
+        assert [table.name for table in read_tables(tmp_path / "sales")] == ["sales"]
+        connection.execute(f"COPY (SELECT 1 AS x) TO '{tmp_path}/shops/3.parquet'")
+        with pytest.raises(InputError, match="different columns"):
+            read_tables(tmp_path)
+
+
+def test_every_schema_of_a_duckdb_file_is_read(tmp_path):
+    with duckdb.connect(str(tmp_path / "lab.duckdb")) as connection:
+        connection.execute("""
+            CREATE SCHEMA lab; CREATE TABLE probe (id INT PRIMARY KEY); USE lab.lab;
+            CREATE TABLE probe (id INT PRIMARY KEY);
+            CREATE TABLE reading (probe INT REFERENCES probe (id), level DOUBLE)""")
+    tables = {table.name: table for table in read_tables(tmp_path / "lab.duckdb")}
+    assert list(tables) == ["main.probe", "lab.probe", "reading"]
+    assert tables["reading"].foreign_keys[0].table == "lab.probe"
+
+
+def test_a_database_that_declares_nothing(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "old.sqlite")) as connection:
+        connection.executescript(
+            "CREATE TABLE tblKunde (KundeID, Ort); CREATE TABLE Rechnung (Nr, KundeID, Betrag)"
+        )
+        connection.executemany(
+            "INSERT INTO tblKunde VALUES (?, ?)", [(n, ["", "Ulm"][n % 2]) for n in range(9)]
+        )
+        bills = [(n, n % 9, "" if n % 3 else n) for n in range(60)]
+        connection.executemany("INSERT INTO Rechnung VALUES (?, ?, ?)", bills)
+        connection.commit()
+    _, mapping = build_database(read_tables(tmp_path / "old.sqlite"))
+    assert mapping["Rechnung"]["KundeID"].references == "tblKunde"
+    # a blank text is an empty cell, and no value
+    assert (mapping["Rechnung"]["Betrag"].role, mapping["Rechnung"]["Betrag"].empty) == (
+        "number",
+        40,
+    )
+    assert (mapping["tblKunde"]["Ort"].empty, mapping["tblKunde"]["KundeID"].role) == (5, "key")
+
+
+def test_the_parts_of_a_link_of_several_columns_say_nothing_new():
+    room = {"house": Column.of(["N", "N", "S"]), "floor": Column.of([0, 1, 0])}
+    stay = {"house": Column.of(["N", "S"]), "floor": Column.of([1, 0])}
+    both = (ForeignKey(("house", "floor"), "room"),)
+    rooms = Table("room", room, ("house", "floor"))
+    _, mapping = build_database([rooms, Table("stay", stay, (), both)])
+    assert mapping["stay"]["house"].role == mapping["stay"]["floor"].role == "skip"
+    assert mapping["stay"]["house, floor"].references == "room"
 
 
 def test_a_foreign_key_to_another_unique_column_and_one_of_several_columns():

@@ -94,6 +94,6 @@ def test_tables_are_read_from_anywhere(tmp_path):
     (tmp_path / "set" / "schema.sql").write_text("CREATE TABLE dog (id INTEGER PRIMARY KEY)")
     (inner / "dog.csv").write_text("id\n07\n")
     assert cells(read_tables(tmp_path / "set")[0], "id") == ["7"]
-    (inner / "cat.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match="both CSV and Parquet"):
+    (inner / "dog.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=r"'dog.csv' and 'dog.parquet' are both called 'dog'"):
         read_tables(tmp_path / "set")

@@ -110,7 +110,8 @@ BROKEN = {
     ),
     "header without a name": (
         {"likes.csv": "x, ,how\n1,2,3\n"},
-        "likes.csv:1: column 2 has no name",
+        "likes.csv: column 'y' is missing\n"
+        "likes.csv: column 'column 2' is not defined; defined are: x, y, how",
     ),
     "empty file": (
         {"likes.csv": ""},
@@ -121,7 +122,7 @@ BROKEN = {
         "likes.csv: the file is empty\n  hint: the first line names columns",
     ),
     "bad encoding": (
-        {"likes.csv": b"x,y,how\n1,2,caf\xe9\n"},
+        {"likes.csv": b"x,y,how\n1,2,caf\xe9 cr\xc3\xa8me\n"},
         "likes.csv:2: byte 8 of the line is not UTF-8\n  hint: save the file as UTF-8",
     ),
     "bad encoding after a mark": (

@@ -31,8 +31,8 @@ from mlnlearn.data.load.edits import (
 )
 from mlnlearn.data.load.links import with_row_numbers, with_single_links, without_lost_links
 from mlnlearn.data.load.mapping import ATTRIBUTES, ColumnMapping, Mapping, TableMapping
-from mlnlearn.data.load.reading import OTHER
-from mlnlearn.data.load.spelling import moment_spelling, read_moments, read_numbers
+from mlnlearn.data.load.reading import OTHER, moments_spelled
+from mlnlearn.data.load.spelling import read_moments, read_numbers
 from mlnlearn.data.load.tables import Table, check_tables, row_ids, seen_before
 from mlnlearn.data.vocabulary import Vocabulary, moment_name, number_name, seconds_of
 from mlnlearn.errors import InputError, raise_all
@@ -161,7 +161,7 @@ class _DatabaseBuilder:
         column = table.columns[settings.name]
         dated = isinstance(settings.cuts[0], str) if settings.cuts else settings.role == "time"
         if not settings.cuts and settings.bins and not dated:
-            dated = moment_spelling(column.names) is not None
+            dated = moments_spelled(settings.name, column) is not None
         read = read_moments if dated else read_numbers
         numbers = read(column.names, settings.spelled)
         bad = np.isnan(numbers)

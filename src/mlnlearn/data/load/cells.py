@@ -7,6 +7,7 @@ import io
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column, ColumnBuilder
 from mlnlearn.data.load.tables import SHOWN_ROWS
+from mlnlearn.data.load.text_dialect import UTF8, TextDialect
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import open_input
 
@@ -41,8 +43,10 @@ class Cells:
     problems: list[InputError]
 
 
-def read_cells(path: Path, delimiter: str, is_header: Callable[[list[str]], bool] = bool) -> Cells:
-    r"""Read a UTF-8 file; blank lines are skipped, and the first row where it is a header.
+def read_cells(
+    path: Path, dialect: TextDialect, is_header: Callable[[list[str]], bool] = bool
+) -> Cells:
+    r"""Read a file; lines without a cell are skipped, and the first row where it is a header.
 
     Examples
     --------
@@ -50,7 +54,7 @@ def read_cells(path: Path, delimiter: str, is_header: Callable[[list[str]], bool
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "a.csv")
     >>> _ = path.write_text('a,b\n1,"x\ny"\n\n2,z\n')
-    >>> cells = read_cells(path, ",")
+    >>> cells = read_cells(path, TextDialect(","))
     >>> cells.first, cells.lines.tolist(), [column.names for column in cells.columns]
     (['a', 'b'], [2, 5], [('1', '2'), ('x\ny', 'z')])
     """
@@ -58,7 +62,7 @@ def read_cells(path: Path, delimiter: str, is_header: Callable[[list[str]], bool
     first_line = 0
     builders: list[ColumnBuilder] = []
     lines, wrong = array("q"), []
-    for starts, rows in _chunks(path, delimiter):
+    for starts, rows in _chunks(path, dialect):
         if not first:
             first, first_line = rows[0], starts[0]
             if len(first) > MOST_COLUMNS:
@@ -93,7 +97,7 @@ def _wrong_widths(source: str, width: int, wrong: list[tuple[int, int]]) -> list
     return problems
 
 
-def _chunks(path: Path, delimiter: str) -> Iterator[tuple[list[int], list[list[str]]]]:
+def _chunks(path: Path, dialect: TextDialect) -> Iterator[tuple[list[int], list[list[str]]]]:
     """Yield rows that are not blank and the lines on which they begin, some thousands at a time.
 
     Rows that live shortly cost neither much memory nor the garbage collector's time.
@@ -102,28 +106,34 @@ def _chunks(path: Path, delimiter: str) -> Iterator[tuple[list[int], list[list[s
     try:
         with (
             open_input(path) as binary,
-            io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as file,
+            io.TextIOWrapper(binary, encoding=dialect.encoding, newline="") as file,
         ):
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for _ in range(dialect.skipped):
+                file.readline()
+            reader = csv.reader(file, delimiter=dialect.delimiter, strict=True)
             more = True
             while more:
-                ends, rows = [reader.line_num], []
+                ends, rows = [reader.line_num + dialect.skipped], []
                 try:
                     for row in reader:
                         rows.append(row)
-                        ends.append(reader.line_num)
+                        ends.append(reader.line_num + dialect.skipped)
                         if len(rows) == _CHUNK:
                             break
                 except csv.Error as error:
                     raise InputError(f"bad CSV: {error}", Location(where, ends[-1] + 1)) from None
                 more = len(rows) == _CHUNK
                 starts = [end + 1 for end in ends[:-1]]
-                if not all(rows):
-                    starts = [line for line, row in zip(starts, rows, strict=True) if row]
-                    rows = [row for row in rows if row]
+                filled = [len(row) == 1 or any(row) for row in rows]
+                if not all(filled):
+                    starts = list(compress(starts, filled))
+                    rows = list(compress(rows, filled))
                 if rows:
                     yield starts, rows
     except UnicodeDecodeError:
+        if dialect.encoding != UTF8:
+            message = f"the file is not {dialect.encoding.upper()}, as its first bytes say"
+            raise InputError(message, Location(where), "save the file as UTF-8") from None
         line, place = _bad_byte(path)
         message = f"byte {place} of the line is not UTF-8"
         raise InputError(message, Location(where, line), "save the file as UTF-8") from None

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.data.vocabulary import number_name, seconds_of
+from mlnlearn.data.vocabulary import number_name
 
 Codes = NDArray[np.int32]
 
@@ -179,9 +179,17 @@ class Column:
         """Return the distinct names as numbers, NaN where a name is none."""
         return np.array([_number(name) for name in self.names], np.float64)
 
-    def seconds(self) -> NDArray[np.float64]:
-        """Return the distinct names as seconds since 1970 began, NaN where a name is no moment."""
-        return np.array([seconds_of(name) for name in self.names], np.float64)
+    def without_blanks(self) -> Column:
+        """Return the column with cells missing that hold a text without a letter.
+
+        Examples
+        --------
+        >>> Column.of(["", "low", " "]).without_blanks().codes.tolist()
+        [-1, 0, -1]
+        """
+        if all(name.strip() for name in self.names):
+            return self
+        return self.recoded([name if name.strip() else None for name in self.names])
 
     def typed(self, declared: str) -> tuple[Column, dict[int, str]]:
         """Return the column with names in the canonical form of a declared SQL type.

@@ -11,16 +11,20 @@ import warnings
 from collections import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.reading import moments_spelled
+from mlnlearn.data.load.spelling import read_moments
 from mlnlearn.data.load.tables import ForeignKey, Table, dangling
+from mlnlearn.data.vocabulary import seconds_of
 from mlnlearn.errors import DataWarning, InputError, raise_all
 
 Mask = NDArray[np.bool_]
+_DAY = 86400.0
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,11 @@ class TimeLimit:
 
     Examples
     --------
-    >>> limit = TimeLimit("day", "2020-12-31")
-    >>> limit.allows("2020-12-31 18:00"), limit.allows("2021-01-01"), limit.allows("soon")
-    (True, False, None)
-    >>> TimeLimit("year", "1999").allows("2000")
-    False
+    >>> days = Column.of(["2020-12-31 18:00", "2021-01-01", "soon"])
+    >>> TimeLimit("day", "2020-12-31").allowed(days)
+    [True, False, None]
+    >>> TimeLimit("year", "1999").allowed(Column.of(["2000"]))
+    [False]
     """
 
     column: str
@@ -65,17 +69,19 @@ class TimeLimit:
         """What cells should be, in words."""
         return "a date such as 2020-12-31" if _number(self.until) is None else "a number"
 
-    def allows(self, cell: str) -> bool | None:
-        """Tell whether a cell is not later than the limit; None where it says nothing of time."""
+    def allowed(self, column: Column) -> list[bool | None]:
+        """Tell which cells are not later than the limit; None of those that say nothing of time."""
         limit = _number(self.until)
         if limit is not None:
-            number = _number(cell)
-            return None if number is None else number <= limit
-        moment, end = _moment(cell), _moment(self.until)
-        if moment is None or end is None:
-            return None
-        whole_day = len(self.until.strip()) <= len("2020-12-31")
-        return moment < end + timedelta(days=1) if whole_day else moment <= end
+            numbers = [_number(name) for name in column.names]
+            return [None if number is None else number <= limit for number in numbers]
+        # one fault must not hide how the other cells are written
+        spelled = moments_spelled(self.column, column) or ""
+        moments = read_moments(column.names, spelled).tolist()
+        end = seconds_of(self.until)
+        if len(self.until.strip()) <= len("2020-12-31"):  # a day counts whole
+            return [None if math.isnan(moment) else moment < end + _DAY for moment in moments]
+        return [None if math.isnan(moment) else moment <= end for moment in moments]
 
 
 def time_text(value: object) -> str | None:
@@ -89,7 +95,7 @@ def time_text(value: object) -> str | None:
     if isinstance(value, bool):
         return None
     text = str(value)  # of a date or moment, its ISO form
-    return text if _number(text) is not None or _moment(text) is not None else None
+    return text if _number(text) is not None or not math.isnan(seconds_of(text)) else None
 
 
 def _number(text: str) -> float | None:
@@ -98,15 +104,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _moment(text: str) -> datetime | None:
-    """Read an ISO date or moment; one without a time zone is taken as universal time."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def cut_tables(
@@ -159,7 +156,7 @@ def cut_tables(
 
 def _in_time(table: Table, limit: TimeLimit) -> tuple[Mask, list[InputError]]:
     column = table.columns[limit.column]
-    allowed = [limit.allows(name) for name in column.names]
+    allowed = limit.allowed(column)
     strange = np.array([*(answer is None for answer in allowed), False], np.bool_)[column.codes]
     problems = list(
         table.problems_at(

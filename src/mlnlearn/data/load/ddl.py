@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from mlnlearn.data.load.tables import ForeignKey
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 
@@ -47,6 +48,20 @@ class TableDefinition:
     columns: dict[str, str]
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+
+    def table(self, columns: Mapping[str, Column]) -> Table:
+        """Return the table of columns that a database holds; a blank text is an empty cell there.
+
+        Examples
+        --------
+        >>> course = TableDefinition("course", {"id": "TEXT", "level": "TEXT"}, ("id",))
+        >>> table = course.table({"id": Column.of(["", "B"]), "level": Column.of(["", "low"])})
+        >>> [column.names for column in table.columns.values()]
+        [('', 'B'), ('low',)]
+        """
+        keys = {*self.primary_key, *(name for key in self.foreign_keys for name in key.columns)}
+        filled = {n: c if n in keys else c.without_blanks() for n, c in columns.items()}
+        return Table(self.name, filled, self.primary_key, self.foreign_keys, declared=self.columns)
 
 
 def read_ddl(ddl: str | Path) -> list[TableDefinition]:

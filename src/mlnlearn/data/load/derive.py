@@ -17,8 +17,8 @@ from mlnlearn.data.load.mapping import (
     default_null,
 )
 from mlnlearn.data.load.names import clean_name, type_name, unused
-from mlnlearn.data.load.reading import Reading, read_column, row_time
-from mlnlearn.data.load.spelling import moment_spelling, number_spelling
+from mlnlearn.data.load.reading import Reading, moments_spelled, read_column, row_time
+from mlnlearn.data.load.spelling import number_spelling
 from mlnlearn.data.load.tables import ROW, Table, resolve_reference
 from mlnlearn.errors import InputError, collected, raise_all
 
@@ -85,7 +85,7 @@ def _table_mapping(
         for name in table.columns
         if name != ROW
     )
-    moments = [column.name for column in columns if column.role == "time" and not column.cuts]
+    moments = {c.name: c.spelled for c in columns if c.role == "time" and not c.cuts}
     time = edit.get("time", row_time(table, moments))
     entry = TableMapping(table.name, kind, columns=columns, time=time, until=until)
     if entry.has_objects:
@@ -118,7 +118,9 @@ def _column_mapping(
     references = resolve_reference(known, table.name, name) if table.foreign_key_of(name) else ""
     role = edit.get("as") or ("key" if is_key else "link" if references else "")
     reading = Reading(role, table.notes.get(name, ""))
-    if not role or (role in ATTRIBUTES and not edit.get("spelled")):
+    if not role and name in table.parts:
+        role, reading = "skip", Reading("skip", "part of a link of several columns")
+    elif not role or (role in ATTRIBUTES and not edit.get("spelled")):
         reading = _reading(table, name, edit)
         role = role or reading.role
     # an empty cell of unknown value stands for one value; an absent one for none
@@ -152,7 +154,7 @@ def _reading(table: Table, name: str, edit: abc.Mapping[str, Any]) -> Reading:
     """Judge a column's cells, bound by what the user said of it."""
     column, role = table.columns[name], edit.get("as", "")
     judged = read_column(name, column, table.declared.get(name, ""))
-    numbers, moments = number_spelling(column.names), moment_spelling(column.names)
+    numbers, moments = number_spelling(column.names), moments_spelled(name, column)
     if role == "time" and moments is not None:
         return Reading(role, judged.why, moments)
     if role == "number" and numbers is not None:

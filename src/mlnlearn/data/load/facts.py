@@ -15,6 +15,7 @@ from mlnlearn.data.load.columns import Codes, sorted_names
 from mlnlearn.data.load.files import read_csv
 from mlnlearn.data.load.names import clean_name
 from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.text_dialect import TextDialect
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors, Location, collected, raise_all
 from mlnlearn.logic.atoms import Constant, Predicate
@@ -154,7 +155,7 @@ def _slice(table: Table, name: str, rows: NDArray[np.integer]) -> Table:
 
 
 def _triple_table(path: Path, delimiter: str) -> Table:
-    cells = read_cells(path, delimiter, lambda row: bool(_header(row)))
+    cells = read_cells(path, TextDialect(delimiter), lambda row: bool(_header(row)))
     if len(cells.first) != 3:
         message = f"expected 3 cells, found {len(cells.first)}"
         raise InputErrors([InputError(message, Location(str(path), cells.first_line))])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import abc
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from mlnlearn.data.load.build import Loaded, build_database
@@ -12,17 +14,16 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.edits import MappingLike
-from mlnlearn.data.load.sql import duckdb_columns
+from mlnlearn.data.load.parquet import read_parquet
 from mlnlearn.data.load.tables import KeysLike, Table
-from mlnlearn.errors import InputError, InputErrors, Location, collected, raise_all
-from mlnlearn.late import late
+from mlnlearn.data.load.text_dialect import WESTERN, find_dialect
+from mlnlearn.errors import DataWarning, InputError, InputErrors, Location, collected, raise_all
 
-duckdb = late("duckdb")
 Source = str | Path | abc.Mapping[str, str | Path]
 NULLS = ("", "\\N", "NULL", "null", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "?")
 """Cells of CSV files that stand for NULL; the words only in columns where some cell repeats."""
-_TASK = "task_"
-_WILDCARDS = frozenset("*?[")
+TASK = "task_"
+"""How the names of files begin that hold labels to predict, which are no part of the data."""
 
 
 def from_csv(
@@ -33,7 +34,7 @@ def from_csv(
     mapping: MappingLike | None = None,
     cut_off: CutOff | None = None,
     missing: Iterable[str] = NULLS,
-    delimiter: str = ",",
+    delimiter: str = "",
     name: str = "",
 ) -> Loaded:
     r"""Load a database from CSV files, one a table, each with a header line.
@@ -53,7 +54,7 @@ def from_csv(
     missing
         Cells that stand for NULL.
     delimiter
-        What stands between the cells of a line.
+        What stands between the cells of a line; found by looking, unless given.
     name
         What the database is called in messages and results.
 
@@ -120,7 +121,7 @@ def from_parquet(
 
     Examples
     --------
-    >>> import tempfile
+    >>> import duckdb, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> sql = f"COPY (SELECT 7 AS id, 'pre' AS phase) TO '{folder.name}/person.parquet'"
     >>> _ = duckdb.connect().execute(sql)
@@ -134,52 +135,31 @@ def from_parquet(
     )
 
 
-def read_folder(folder: str | Path, ddl: str | Path | None = None) -> list[Table]:
-    r"""Read a folder of CSV or Parquet files as tables with their keys.
-
-    Without `ddl`, a file ``schema.sql`` in the folder declares the keys; the tables may lie beside
-    it or in a folder ``tables`` there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "schema.sql").write_text("CREATE TABLE dog (id TEXT PRIMARY KEY);")
-    >>> _ = (folder / "dog.csv").write_text("id\nRex\n")
-    >>> [(table.name, table.primary_key) for table in read_folder(folder)]
-    [('dog', ('id',))]
-    """
-    place = Path(folder)
-    if ddl is None and (place / "schema.sql").is_file():
-        ddl = place / "schema.sql"
-        place = place / "tables" if (place / "tables").is_dir() else place
-    kinds = [suffix for suffix in (".csv", ".parquet") if any(place.glob(f"*{suffix}"))]
-    if len(kinds) == 2:
-        raise InputError("the folder has both CSV and Parquet files", Location(str(place)))
-    read = read_parquet if kinds == [".parquet"] else read_csv
-    return define_tables(_read_all(place, kinds[0] if kinds else ".csv", read), ddl, None)
-
-
 def _label(source: Source) -> str:
     return "" if isinstance(source, abc.Mapping) else Path(source).resolve().name
 
 
 def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table]) -> list[Table]:
-    """Read every file, collecting the problems of all of them."""
     if isinstance(source, abc.Mapping):
         files = {name: Path(path) for name, path in source.items()}
     else:
         folder = Path(source)
         if not folder.is_dir():
             raise InputErrors([InputError("no such folder", Location(str(source)))])
-        # labels to predict are no part of the data
         files = {
             path.stem: path
             for path in sorted(folder.glob(f"*{suffix}"))
-            if not path.stem.startswith(_TASK)
+            if not path.stem.startswith(TASK)
         }
     if not files:
         raise InputErrors([InputError(f"no {suffix} files found", Location(str(source)))])
+    return read_files(files, read)
+
+
+def read_files(
+    files: abc.Mapping[str, Path], read: abc.Callable[[str, Path], Table]
+) -> list[Table]:
+    """Read every file, collecting the problems of all of them."""
     tables: list[Table] = []
     problems: list[InputError] = []
     for name, path in files.items():
@@ -189,30 +169,45 @@ def _read_all(source: Source, suffix: str, read: abc.Callable[[str, Path], Table
     return tables
 
 
-def read_csv(
-    name: str, path: Path, missing: tuple[str, ...] = NULLS, delimiter: str = ","
-) -> Table:
-    """Read one CSV file (UTF-8, header line) as a table without keys; blank lines are skipped."""
-    cells = read_cells(path, delimiter)
-    header = [title.strip() for title in cells.first]
-    problems = _check_header(header, str(path), cells.first_line) + cells.problems
-    raise_all(problems)
-    columns = {
-        title: _without(column, missing)
-        for title, column in zip(header, cells.columns, strict=True)
-    }
+def read_csv(name: str, path: Path, missing: tuple[str, ...] = NULLS, delimiter: str = "") -> Table:
+    r"""Read one file of delimited text (with a header line) as a table without keys.
+
+    Lines without a cell are skipped, and columns with neither a name nor a cell. A column without
+    a name is called by its place.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "towns.csv")
+    >>> _ = path.write_text("name;area;\nBrno;230,2;\n;;\nLinz;96,0;\n")
+    >>> {title: cells.names for title, cells in read_csv("towns", path).columns.items()}
+    {'name': ('Brno', 'Linz'), 'area': ('230,2', '96,0')}
+    """
+    dialect = find_dialect(path)
+    if dialect.encoding == WESTERN:
+        _remark(path, "it is not UTF-8, and read as Western European text (Windows-1252)")
+    cells = read_cells(path, replace(dialect, delimiter=delimiter or dialect.delimiter))
+    titled = [
+        (title.strip() or f"column {place}", column)
+        for place, (title, column) in enumerate(zip(cells.first, cells.columns, strict=True), 1)
+        if title.strip() or set(column.names) - {""}
+    ]
+    problems = _check_header([title for title, _ in titled], str(path), cells.first_line)
+    raise_all(problems + cells.problems)
+    columns = {title: _without(column, missing) for title, column in titled}
     return Table(name, columns, source=str(path), lines=cells.lines)
+
+
+def _remark(path: Path, text: str) -> None:
+    warnings.warn(f"{path}: {text}", DataWarning, stacklevel=4)
 
 
 def _check_header(header: list[str], source: str, line: int) -> list[InputError]:
     problems: list[InputError] = []
     seen: set[str] = set()
-    for place, title in enumerate(header):
-        where = Location(source, line)
-        if not title:
-            problems.append(InputError(f"column {place + 1} has no name", where))
-        elif title.lower() in seen:
-            problems.append(InputError(f"column {title!r} is named twice", where))
+    for title in header:
+        if title.lower() in seen:
+            problems.append(InputError(f"column {title!r} is named twice", Location(source, line)))
         seen.add(title.lower())
     return problems
 
@@ -223,25 +218,3 @@ def _without(column: Column, missing: tuple[str, ...]) -> Column:
     if missing is NULLS and len(column.names) == len(column) and "" not in column.names:
         return column  # a key may well be called NA
     return column.recoded([None if name in missing else name for name in column.names])
-
-
-def read_parquet(name: str, path: Path) -> Table:
-    """Read one Parquet file as a table without keys."""
-    if not path.is_file():
-        raise InputError("cannot read the file: No such file or directory", Location(str(path)))
-    relation = f"read_parquet({_literal(path)}, hive_partitioning=false)"
-    try:
-        with duckdb.connect() as connection:
-            columns = duckdb_columns(connection, relation)
-    except (duckdb.Error, TypeError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(f"not a Parquet file: {first}", Location(str(path))) from None
-    return Table(name, columns, source=str(path))
-
-
-def _literal(path: Path) -> str:
-    """Return an SQL string that DuckDB reads as this file's name, not as a pattern of names."""
-    # absolute, so that no name looks like an address ("s3:...") or a home folder ("~")
-    signs = str(path.absolute())
-    name = "".join(f"[{sign}]" if sign in _WILDCARDS else sign for sign in signs)
-    return "'" + name.replace("'", "''") + "'"

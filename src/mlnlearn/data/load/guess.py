@@ -27,7 +27,8 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
     A primary key is a column without repeats or gaps that is called ``id``, as the table, or is the
     first. A column refers to a table if nearly all its cells are keys there, and its name says so:
     that of the key (``driverId``), or of the table (``driver``, ``home_team_id`` for ``teams``);
-    texts need no such name. Tables that declare a key of any kind stay as they are.
+    texts need no such name. Where any table declares a foreign key, all stay as they are; where any
+    declares a primary key, only foreign keys are guessed.
 
     Examples
     --------
@@ -37,24 +38,35 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
     >>> found[0].primary_key, [key.table for key in found[1].foreign_keys]
     (('id',), ['teams', 'teams'])
     """
-    if any(table.primary_key or table.foreign_keys for table in tables):
+    if any(table.foreign_keys for table in tables):
         return list(tables)
-    primary = {table.name: _primary_key(table) for table in tables}
+    declared = any(table.primary_key for table in tables)
+    primary = {
+        table.name: _single(table.primary_key) if declared else _primary_key(table)
+        for table in tables
+    }
     known = {table.name: table for table in tables}
     found = []
     for table in tables:
         foreign: list[ForeignKey] = []
         notes = dict(table.notes)
-        if primary[table.name]:
+        own = table.primary_key
+        if not declared and primary[table.name]:
             notes[primary[table.name]] = "a guess: no value repeats"
+            own = (primary[table.name],)
         for name in table.columns:
             target, why = _target(table, name, known, primary)
             if target:
                 foreign.append(ForeignKey((name,), target))
                 notes[name] = f"a guess: {why}"
-        own = (primary[table.name],) if primary[table.name] else _pairs(table, foreign)
+        if not declared and not own:
+            own = _pairs(table, foreign)
         found.append(replace(table, primary_key=own, foreign_keys=tuple(foreign), notes=notes))
     return found
+
+
+def _single(key: tuple[str, ...]) -> str:
+    return key[0] if len(key) == 1 else ""
 
 
 def _primary_key(table: Table) -> str:

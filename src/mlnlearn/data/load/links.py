@@ -69,7 +69,12 @@ def _with_single_links(table: Table, known: abc.Mapping[str, Table]) -> Table:
         link = ForeignKey((name,), key.table, target.primary_key)
         if is_event(target, {"columns": {}}):
             link = ForeignKey((name,), key.table, (ROW,))
-        found = replace(found, columns={**found.columns, name: made}, foreign_keys=(*foreign, link))
+        found = replace(
+            found,
+            columns={**found.columns, name: made},
+            foreign_keys=(*foreign, link),
+            parts=found.parts | (set(key.columns) - {name}),
+        )
     return found
 
 

@@ -219,13 +219,7 @@ def _table(cursor: Cursor[tuple[Any, ...]], found: _Found) -> Table:
         title: Column.unreadable(len(rows), opaque[title]) if title in opaque else Column.of(values)
         for title, values in zip(titles, every, strict=True)
     }
-    return Table(
-        definition.name,
-        columns,
-        definition.primary_key,
-        definition.foreign_keys,
-        declared=definition.columns,
-    )
+    return definition.table(columns)
 
 
 def _opaque(cursor: Cursor[tuple[Any, ...]], titles: list[str], kinds: list[int]) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlnlearn.data.load.ddl import check_ddl
-from mlnlearn.data.load.files import read_folder
+from mlnlearn.data.load.define import define_tables
+from mlnlearn.data.load.folder import SUFFIXES, read_folder, read_table
 from mlnlearn.data.load.sql import read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url
@@ -19,9 +20,9 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     Parameters
     ----------
     source
-        A folder of CSV or Parquet files, an SQLite or DuckDB file, or an address such as
-        ``postgresql://user@host/shop``; or what a reader of another package knows by its scheme or
-        the ending of its name.
+        A folder of CSV or Parquet files, one such file, an SQLite or DuckDB file, or an address
+        such as ``postgresql://user@host/shop``; or what a reader of another package knows by its
+        scheme or the ending of its name.
     ddl
         For a folder, ``CREATE TABLE`` statements with the keys; by default its ``schema.sql``.
 
@@ -45,10 +46,12 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
         return found
     if not is_url(text) and Path(source).is_dir():
         return read_folder(source, ddl)
+    if not is_url(text) and Path(source).suffix.lower() in SUFFIXES:
+        return define_tables([read_table(Path(source).stem, Path(source))], ddl, None)
     if ddl is not None:
         raise InputError(
             "SQL definitions are for folders of CSV or Parquet files",
             Location(text),
             hint="a database declares the keys of its tables itself",
         )
-    return read_sql(source)
+    return define_tables(read_sql(source), None, None)

@@ -7,7 +7,7 @@ a day, a truth value, a name from a few, and what no rule can be made of.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.spelling import (
+    epoch_spelling,
     moment_spelling,
     number_spelling,
     read_moments,
@@ -111,15 +112,15 @@ def _judge_alone(name: str, column: Column, declared: str) -> Reading | None:
     if words in _TRUTHS or (words == {"0", "1"} and not _TEXT_TYPE.search(declared.upper())):
         return Reading("flag", "yes or no")
     coded = is_identifier(name)
+    dated = None if coded else moments_spelled(name, column)
+    if dated is not None:
+        return Reading("time", _spelled_as("days or moments", dated), dated)
     spelled = number_spelling(names)
     if spelled is not None and len(names) > MANY_NUMBERS:
         whole = bool((read_numbers(names, spelled) % 1 == 0).all())
         if not (coded and whole):
             why = _spelled_as(f"{len(names):,} different numbers", spelled)
             return Reading("number", why, spelled)
-    dated = None if coded or spelled is not None else moment_spelling(names)
-    if dated is not None:
-        return Reading("time", _spelled_as("days or moments", dated), dated)
     return None
 
 
@@ -167,28 +168,41 @@ def is_identifier(name: str) -> bool:
     return bool(_IDENTIFIER.search(spaced.lower()))
 
 
-def moments_of(table: Table) -> list[str]:
-    """Return the columns that hold days or moments."""
-    return [
-        name for name, column in table.columns.items() if moment_spelling(column.names) is not None
-    ]
+def moments_spelled(name: str, column: Column) -> str | None:
+    """Return how the cells of a column write days or moments; None where not all of them do.
+
+    Examples
+    --------
+    >>> moments_spelled("sent", Column.of(["31.12.2020"]))
+    '%d.%m.%Y'
+    """
+    spelled = moment_spelling(column.names)
+    if spelled is None and len(column.names) > MANY_NUMBERS:
+        return epoch_spelling(name, column.names)
+    return spelled
 
 
-def row_time(table: Table, moments: Sequence[str]) -> str:
+def moments_of(table: Table) -> dict[str, str]:
+    """Return the columns that hold days or moments, with how they write them."""
+    found = {name: moments_spelled(name, column) for name, column in table.columns.items()}
+    return {name: spelled for name, spelled in found.items() if spelled is not None}
+
+
+def row_time(table: Table, moments: Mapping[str, str]) -> str:
     """Return the column that says when a row is from: the first of several moments; not a birth.
 
     Examples
     --------
-    >>> from mlnlearn.data.load.columns import Column
     >>> days = {"sent": Column.of(["2020-01-05"]), "ordered": Column.of(["2020-01-01"])}
-    >>> row_time(Table("parcel", days), ["sent", "ordered"])
+    >>> parcel = Table("parcel", days)
+    >>> row_time(parcel, moments_of(parcel))
     'ordered'
     """
     possible = [name for name in moments if not _BIRTH.search(name.lower())]
 
     def earliness(name: str) -> tuple[bool, float]:
         column = table.columns[name]
-        seconds = read_moments(column.names, moment_spelling(column.names) or "")
+        seconds = read_moments(column.names, moments[name])
         cells = seconds[column.codes[~column.missing]]
         return column.has_missing, float(cells.mean()) if len(cells) else np.inf
 

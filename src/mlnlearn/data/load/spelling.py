@@ -32,6 +32,15 @@ DURATION = "h:m:s"
 _DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _MOMENTS = tuple(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 
+_SINCE = {"seconds since 1970": 1.0, "milliseconds since 1970": 1e3}
+_CLEAR = (1e9, 2.2e9)
+"""Seconds that are hardly anything but moments: from 2001 to 2039."""
+_LIKELY = (1e8, 4.1e9)
+"""Seconds that are moments where the column's name says so."""
+_TIMED = re.compile(
+    r"time|date|day|stamp|when|(?:^|[^a-z])(?:at|on|ts|epoch|created|updated|modified|seen)$"
+)
+
 
 def number_spelling(names: Sequence[str]) -> str | None:
     """Return how all of some cells write numbers; None where not all of them are numbers.
@@ -129,6 +138,30 @@ def moment_spelling(names: Sequence[str]) -> str | None:
     return None
 
 
+def epoch_spelling(name: str, names: Sequence[str]) -> str | None:
+    """Return in which unit the cells of a column count the time since 1970; None where they do not.
+
+    Whole numbers do where all lie in our time; the column's `name` may make that likelier.
+
+    Examples
+    --------
+    >>> epoch_spelling("signup", ["1500000000", "1600000000"])
+    'seconds since 1970'
+    >>> epoch_spelling("views", ["3", "1600000000"]), epoch_spelling("created_at", ["978300760"])
+    (None, 'seconds since 1970')
+    """
+    if not names or not names[0].strip().isdigit():
+        return None
+    numbers = read_numbers(names)
+    if not (numbers % 1 == 0).all():
+        return None
+    low, high = _LIKELY if _TIMED.search(name.lower()) else _CLEAR
+    for unit, scale in _SINCE.items():
+        if low <= numbers.min() / scale and numbers.max() / scale <= high:
+            return unit
+    return None
+
+
 def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
     """Return cells as seconds since 1970 began, NaN where one is not written so.
 
@@ -137,6 +170,8 @@ def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
     >>> read_moments(["02.01.1970", "soon"], "%d.%m.%Y").tolist()
     [86400.0, nan]
     """
+    if spelled in _SINCE:
+        return read_numbers(names) / _SINCE[spelled]
     read = _moment if spelled else (lambda name, _: seconds_of(name))
     return np.array([read(name, spelled) for name in names], np.float64)
 

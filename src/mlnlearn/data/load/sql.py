@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -147,7 +148,7 @@ def _quoted(name: str) -> str:
 def _chosen(definitions: list[TableDefinition], wanted: list[str] | None) -> list[TableDefinition]:
     known = {definition.name: definition for definition in definitions}
     if not known:
-        raise InputErrors([InputError("the database has no tables")])
+        raise InputErrors([InputError("the database has no tables", hint="views are not read")])
     listed = ", ".join(known)
     problems = [
         InputError(f"no such table {name!r}; there are: {listed}")
@@ -158,22 +159,12 @@ def _chosen(definitions: list[TableDefinition], wanted: list[str] | None) -> lis
     return definitions if wanted is None else [known[name] for name in wanted]
 
 
-def _table(definition: TableDefinition, columns: dict[str, Column]) -> Table:
-    return Table(
-        definition.name,
-        columns,
-        definition.primary_key,
-        definition.foreign_keys,
-        declared=definition.columns,
-    )
-
-
 def _read_sqlite(
     connection: sqlite3.Connection, wanted: list[str] | None, source: str = "database"
 ) -> list[Table]:
     try:
         chosen = _chosen(sqlite_definitions(connection), wanted)
-        return [_table(item, _sqlite_columns(connection, item)) for item in chosen]
+        return [item.table(_sqlite_columns(connection, item)) for item in chosen]
     except (sqlite3.Error, ValueError) as error:  # a name that is not UTF-8 is a ValueError
         raise InputError(f"SQLite cannot read it: {_first(error)}", Location(source)) from None
 
@@ -205,42 +196,56 @@ def _read_duckdb(connection: duckdb.DuckDBPyConnection, wanted: list[str] | None
     # A cursor of its own, so that a result the caller still reads stays untouched.
     with connection.cursor() as cursor:
         tables = []
-        for item in _chosen(_duckdb_definitions(cursor), wanted):
+        definitions, places = _duckdb_definitions(cursor)
+        for item in _chosen(definitions, wanted):
             try:
-                columns = duckdb_columns(cursor, _quoted(item.name))
+                columns = duckdb_columns(cursor, places[item.name])
             except (duckdb.Error, TypeError) as error:
                 where = Location(f"table {item.name}")
                 raise InputError(f"DuckDB cannot read it: {_first(error)}", where) from None
-            tables.append(_table(item, columns))
+            tables.append(item.table(columns))
     return tables
 
 
-def _duckdb_definitions(connection: duckdb.DuckDBPyConnection) -> list[TableDefinition]:
-    here = "database_name = current_database() AND schema_name = current_schema()"
-    names = connection.execute(
-        f"SELECT table_name FROM duckdb_tables() WHERE {here} ORDER BY table_oid"
+def _duckdb_definitions(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[list[TableDefinition], dict[str, str]]:
+    """Return the tables of all schemas, and how SQL speaks of each.
+
+    A table is called by its name alone; where two schemas have one of that name, by
+    ``schema.name``.
+    """
+    here = "database_name = current_database()"
+    rows = connection.execute(
+        f"SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE {here} AND "
+        "NOT internal ORDER BY schema_name <> current_schema(), schema_name, table_oid"
     ).fetchall()
-    columns: dict[str, dict[str, str]] = {name: {} for (name,) in names}
-    for name, title, declared in connection.execute(
-        f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} "
-        "ORDER BY table_oid, column_index"
+    often = Counter(table for _, _, table in rows)
+    names = {(s, t): f"{s}.{t}" if often[t] > 1 else t for _, s, t in rows}
+    columns: dict[str, dict[str, str]] = {name: {} for name in names.values()}
+    for schema, table, title, declared in connection.execute(
+        "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+        f"WHERE {here} ORDER BY table_oid, column_index"
     ).fetchall():
-        if name in columns:  # views have columns too
-            columns[name][title] = declared
+        if (schema, table) in names:  # views have columns too
+            columns[names[schema, table]][title] = declared
     found = {name: TableDefinition(name, columns[name]) for name in columns}
     constraints = connection.execute(
-        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
-        f"referenced_column_names FROM duckdb_constraints() WHERE {here} "
+        "SELECT schema_name, table_name, constraint_type, constraint_column_names, "
+        f"referenced_table, referenced_column_names FROM duckdb_constraints() WHERE {here} "
         "ORDER BY table_oid, constraint_index"
     ).fetchall()
-    for name, kind, own, target, referenced in constraints:
-        definition = found[name]
+    for schema, table, kind, own, target, referenced in constraints:
+        definition = found[names[schema, table]]
         if kind == "PRIMARY KEY":
-            found[name] = replace(definition, primary_key=tuple(own))
-        elif kind == "FOREIGN KEY":
-            key = ForeignKey(tuple(own), target, tuple(referenced))
-            found[name] = replace(definition, foreign_keys=(*definition.foreign_keys, key))
-    return list(found.values())
+            found[definition.name] = replace(definition, primary_key=tuple(own))
+        elif kind == "FOREIGN KEY":  # which DuckDB has within a schema only
+            key = ForeignKey(tuple(own), names[schema, target], tuple(referenced))
+            foreign = (*definition.foreign_keys, key)
+            found[definition.name] = replace(definition, foreign_keys=foreign)
+    # in full: a schema may be called as the database is
+    places = {names[part[1:]]: ".".join(map(_quoted, part)) for part in rows}
+    return list(found.values()), places
 
 
 def duckdb_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, Column]:

@@ -78,6 +78,8 @@ class Table:
         SQL types by column, where something declares them.
     notes
         Remarks on how columns were read, by column.
+    parts
+        Columns that a link was made of, which says all that they say.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Table:
     lines: NDArray[np.int64] | None = None
     declared: abc.Mapping[str, str] = field(default_factory=dict)
     notes: abc.Mapping[str, str] = field(default_factory=dict)
+    parts: abc.Set[str] = frozenset()
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.files import read_csv, read_parquet
+from mlnlearn.data.load.files import read_csv
+from mlnlearn.data.load.parquet import read_parquet
+from mlnlearn.data.load.reading import moments_of
 from mlnlearn.data.load.tables import FILLED, ForeignKey, Table
 from mlnlearn.errors import InputError, Location
 
@@ -108,8 +110,8 @@ def read_task(path: str | Path, tables: Sequence[Table], *, label: str = "") -> 
             hint=f"name a column as the key it holds is named: {keys}",
         )
     others = [name for name in table.columns if name not in links]
-    moments = [name for name in others if _holds_moments(table.columns[name])]
-    time = moments[0] if moments else ""
+    moments = moments_of(table)
+    time = next((name for name in others if name in moments), "")
     labels = [name for name in others if name != time]
     if not label:
         if not labels:
@@ -169,10 +171,6 @@ def _linked(table: Table, name: str, tables: Sequence[Table]) -> ForeignKey | No
         if sum(value in known for value in column.names) >= _COVERED * len(column.names):
             return ForeignKey((name,), other.name, other.primary_key)
     return None
-
-
-def _holds_moments(column: Column) -> bool:
-    return bool(column.names) and not np.isnan(column.seconds()).any()
 
 
 def _numbered(rows: int) -> Column:

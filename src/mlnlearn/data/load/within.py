@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.reading import moments_of, row_time
+from mlnlearn.data.load.spelling import read_moments
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.load.task import NAME, ROW, Task, label_role
 from mlnlearn.data.vocabulary import moment_name
@@ -71,12 +73,14 @@ def task_within(tables: Sequence[Table], column: str, entity: str, within: str) 
     link = next((key for key in table.foreign_keys if key.table == entity), None)
     if link is None or len(link.columns) != 1:
         raise InputError(f"{table.name} has no link to {entity!r}")
-    times = [n for n, c in table.columns.items() if c.names and not np.isnan(c.seconds()).any()]
-    if not times:
+    found = moments_of(table)
+    when = row_time(table, found)
+    if not when:
         raise InputError(f"{table.name} has no column with dates, so nothing is before or after")
     span = seconds_in(within)
     owner, cells = table.columns[link.columns[0]], table.columns[name]
-    moments = np.append(table.columns[times[0]].seconds(), np.nan)[table.columns[times[0]].codes]
+    days = table.columns[when]
+    moments = np.append(read_moments(days.names, found[when]), np.nan)[days.codes]
     used = ~np.isnan(moments) & (owner.codes >= 0)
     rows = _examples(owner.codes[used], moments[used], span)
     known = used & ~cells.missing

@@ -1,0 +1,65 @@
+"""Tables from Parquet files: one file, or a folder of files that are parts of one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlnlearn.data.load.sql import duckdb_columns
+from mlnlearn.data.load.tables import Table
+from mlnlearn.errors import InputError, Location
+from mlnlearn.late import late
+
+duckdb = late("duckdb")
+_WILDCARDS = frozenset("*?[")
+
+
+def read_parquet(name: str, path: Path) -> Table:
+    """Read one Parquet file as a table without keys, or a folder of files, which are its parts."""
+    if path.is_dir():
+        parts = _literal(path)[:-1] + "/**/*.parquet'"
+        relation = f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
+        _check_parts(path)
+    elif path.is_file():
+        relation = f"read_parquet({_literal(path)}, hive_partitioning=false)"
+    else:
+        raise InputError("cannot read the file: No such file or directory", Location(str(path)))
+    try:
+        with duckdb.connect() as connection:
+            columns = duckdb_columns(connection, relation)
+    except (duckdb.Error, TypeError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"not a Parquet file: {first}", Location(str(path))) from None
+    filled = {title: column.without_blanks() for title, column in columns.items()}
+    return Table(name, filled, source=str(path))
+
+
+def _check_parts(folder: Path) -> None:
+    """Refuse a folder whose files have other columns each: they are tables, not parts of one."""
+    if is_partitioned(folder):
+        return
+    titles = set()
+    with duckdb.connect() as connection:
+        for path in sorted(folder.glob("*.parquet")):
+            found = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({_literal(path)})")
+            titles.add(frozenset(row[0] for row in found.fetchall()))
+    if len(titles) > 1:
+        message = "the files of the folder have different columns: they are no parts of one table"
+        raise InputError(message, Location(str(folder)), "name that folder, to read them as tables")
+
+
+def _literal(path: Path) -> str:
+    """Return an SQL string that DuckDB reads as this file's name, not as a pattern of names."""
+    # absolute, so that no name looks like an address ("s3:...") or a home folder ("~")
+    signs = str(path.absolute())
+    name = "".join(f"[{sign}]" if sign in _WILDCARDS else sign for sign in signs)
+    return "'" + name.replace("'", "''") + "'"
+
+
+def is_partitioned(folder: Path) -> bool:
+    """Tell whether a folder is one table, cut into folders such as ``year=2020``."""
+    return any(path.is_dir() and any(path.rglob("*.parquet")) for path in folder.glob("*=*"))
+
+
+def has_parts(path: Path) -> bool:
+    """Tell whether a folder is one table: Parquet files that are its parts."""
+    return path.is_dir() and (any(path.glob("*.parquet")) or is_partitioned(path))
