@@ -14,6 +14,7 @@ import mlnlearn as ml
 from mlnlearn.cli import settings
 from mlnlearn.cli.learn import configured
 from mlnlearn.cli.progress import Reporter
+from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.registry import LEARNERS
 
 KEYS = {"learner", "rules", "train_cpu_seconds", "peak_memory_mb"}
@@ -135,6 +136,18 @@ def test_learning_from_a_folder_of_tables(tmp_path, monkeypatch, program, learne
     code, text, _ = program("learn", "--learner", learner, "--tables", "shop", "--out", "a.mln")
     assert code == 0
     assert "rules" in text
+
+
+def test_who_is_interrupted_while_writing_is_told_how_to_go_on(folder, program, monkeypatch):
+    def interrupt(self, path):
+        raise KeyboardInterrupt
+
+    command = boosted("mln-bt", "late.mln", "--checkpoint", "late_run.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(BoostedModel, "save", interrupt)
+        code, _, err = program(*command)
+    assert code == 130
+    assert "run the same command again to go on from late_run.json" in err
 
 
 def test_an_interrupted_run_goes_on_to_the_same_file(folder, program, monkeypatch):

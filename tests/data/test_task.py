@@ -9,6 +9,7 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.load.task import label_role, read_task, without_tasks
 from mlnlearn.data.load.task_data import tables_data
+from mlnlearn.data.load.within import seconds_in
 from mlnlearn.errors import InputError
 
 
@@ -74,3 +75,9 @@ def test_a_task_must_speak_of_entities(tables, tmp_path):
     with pytest.raises(InputError, match="no column names entities") as caught:
         read_task(write(tmp_path, "date,pilot,won\n2003-05-01,2,1\n"), without_tasks(tables))
     assert "driverId" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["0d", "0.0 weeks", "d", "-1d", "1 fortnight"])
+def test_what_is_no_span_of_time_is_refused(text):
+    with pytest.raises(InputError, match="no span of time"):
+        seconds_in(text)

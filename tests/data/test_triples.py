@@ -86,6 +86,12 @@ def test_what_is_no_triple_is_named_with_its_place(tmp_path, text, message):
         read_triples(written(tmp_path, "kg.tsv", text))
 
 
+def test_a_quoted_line_that_cannot_be_split_is_named_with_its_place(tmp_path):
+    text = '"a",r,b\n"a"\r,r,b\n'
+    with pytest.raises(ml.InputError, match=r"kg.csv:2: new-line character"):
+        read_triples(written(tmp_path, "kg.csv", text))
+
+
 def test_an_order_must_name_all_places(tmp_path):
     with pytest.raises(ml.InputError, match="expected head, relation and tail"):
         read_triples(written(tmp_path, "kg.tsv", "a\tr\tb\n"), order="head tail")

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
-from mlnlearn.model.relational.evaluate import Evaluator
+from mlnlearn.errors import InputError
+from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import Backward, Feature, Forward
+from mlnlearn.model.relational.trees import Test as Condition
 from mlnlearn.structure.relational_boosting.candidates import extended, features_at
 
 
@@ -198,3 +200,18 @@ def test_the_rows_of_a_path_are_those_its_existence_sees(seed):
             else:
                 found = evaluator.values(Feature(path, "mood", column.names[value]), base).values
             assert having.tolist() == np.nan_to_num(found).tolist()
+
+
+def test_names_asked_of_a_number_are_refused():
+    count = Feature((Backward("friend", "one", "count"),))
+    numbers = Values(np.array([3.0, np.nan]))
+    with pytest.raises(InputError, match="number of friends by one is a number"):
+        Condition(count, names=("Rome",)).holds(numbers)
+    assert Condition(count, missing=True).holds(numbers).tolist() == [False, True]
+
+
+def test_a_path_whose_links_do_not_meet_is_refused():
+    view, _ = world(0, False)
+    evaluator = Evaluator(view, timed=False)
+    with pytest.raises(InputError, match="player of game does not lead to team"):
+        evaluator.values(Feature((Backward("game", "player", "count"),)), view.row_sets["team"])

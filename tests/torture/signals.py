@@ -144,24 +144,38 @@ def _fill(folder: Path) -> None:
 
 
 def _start(name: str, folder: Path) -> int:
+    # a signal in a child that has not begun would send it on as a second parent
+    signal.pthread_sigmask(signal.SIG_BLOCK, _CODES)
     child = os.fork()
     if child == 0:
-        os.setsid()
-        os.chdir(folder)
-        said = os.open("said", os.O_CREAT | os.O_WRONLY)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.argv = ["mlnlearn", *COMMANDS[name]]
         code = 70
         try:
-            run()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 71
+            code = _program(name, folder)
+        except KeyboardInterrupt:  # it came when the program had ended
+            code = 0
         finally:
-            sys.stderr.flush()
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _CODES)
     return child
+
+
+def _program(name: str, folder: Path) -> int:
+    """Run a command as a process of its own would; return its exit code."""
+    os.setsid()
+    os.chdir(folder)
+    said = os.open("said", os.O_CREAT | os.O_WRONLY)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program listens
+    sys.argv = ["mlnlearn", *COMMANDS[name]]
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _CODES)
+    try:
+        run()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 71
+    finally:
+        sys.stderr.flush()
+    return 72
 
 
 def _fault(code: int, number: signal.Signals, folder: Path) -> str:
@@ -189,7 +203,7 @@ def _half_written(folder: Path) -> str:
     return ""
 
 
-_OUTPUTS = {"w.mln", "p.csv", "r.html", "c.db", "m.toml", "m_report.html"}
+_OUTPUTS = {"w.mln", "p.csv", "r.html", "c.db", "c.mln", "m.toml", "m_report.html"}
 
 
 def _left_behind(session: int) -> list[int]:

@@ -37,7 +37,7 @@ from mlnlearn.cli.options import (
     option,
 )
 from mlnlearn.cli.outputs import beside_of, check, model_files
-from mlnlearn.cli.progress import fit
+from mlnlearn.cli.progress import fit, resumable
 from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import SHOWN, console, heading, print_json, print_more, print_table
 from mlnlearn.cli.sources import (
@@ -148,7 +148,8 @@ def learn(
         chosen = configured(learner, entry, set_ or (), targets, seed, base, preset)
         chosen = with_background(chosen, background, set_ or ())
     if triples is not None and isinstance(chosen, ml.Paths):
-        learn_triples(chosen, triples, order, run, out, force=force, json=json)
+        with resumable(run):
+            learn_triples(chosen, triples, order, run, out, force=force, json=json)
         return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
@@ -169,12 +170,10 @@ def learn(
     if asked is not None:
         chosen = configured(learner, entry, set_ or (), (asked,), seed, base, preset)
     if rows:
-        learn_rows(learner, chosen, data, run, out, json=json)
+        with resumable(run):
+            learn_rows(learner, chosen, data, run, out, json=json)
         return
-    with ml.measured() as cost:
-        model = fit(learner, chosen, data, run).model
-    model.save(out)
-    keep_mapping(out, model, data)
+    model, cost = _learned(learner, chosen, data, run, out)
     rules = _rules(model)
     if json:
         print_json(
@@ -188,6 +187,16 @@ def learn(
         return
     _print_rules(rules, ordered=(base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem"))
     console().print(f"\n{cost}; written to {out}")
+
+
+def _learned(name: str, learner: Any, data: ml.Data, run: ml.Run, out: Path) -> tuple[Any, Any]:
+    """Learn and write a model; return it, and what it cost."""
+    with resumable(run):
+        with ml.measured() as cost:
+            model = fit(name, learner, data, run).model
+        model.save(out)
+        keep_mapping(out, model, data)
+    return model, cost
 
 
 def configured(

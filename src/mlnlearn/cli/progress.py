@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -77,17 +79,23 @@ class Reporter:
             self._console.print(f"{text}: {count}", markup=False, soft_wrap=True)
 
 
-def fit(name: str, learner: Any, data: Any, run: ml.Run) -> ml.Fitted[Any, Any]:
-    """Run the learner, showing how far it is."""
+@contextmanager
+def resumable(run: ml.Run) -> Iterator[None]:
+    """Say how to go on where learning, or writing what was learned, is interrupted."""
     try:
-        with Reporter(name) as report:
-            fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
+        yield
     except KeyboardInterrupt:
         if run.checkpoint is not None and Path(run.checkpoint).exists():
             complain("note", f"stopped; run the same command again to go on from {run.checkpoint}")
         else:
             complain("note", "stopped; nothing was kept")
         raise
+
+
+def fit(name: str, learner: Any, data: Any, run: ml.Run) -> ml.Fitted[Any, Any]:
+    """Run the learner, showing how far it is."""
+    with Reporter(name) as report:
+        fitted: ml.Fitted[Any, Any] = learner.fit(data, replace(run, progress=report))
     if fitted.notes.stopped:
         complain("note", f"{fitted.notes.stopped}; the model is the best so far")
     for remark in getattr(fitted.notes, "remarks", ()):  # what was left out to keep within limits

@@ -68,7 +68,7 @@ def read_triples(path: AnyPath, *, order: str = "") -> Columns:
             continue
         try:
             cells = split(text)
-        except ValueError as error:
+        except (ValueError, csv.Error) as error:
             problems.append(InputError(str(error), Location(str(path), number)))
             continue
         if not cells:  # a comment

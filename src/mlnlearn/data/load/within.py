@@ -35,7 +35,7 @@ def seconds_in(text: str) -> float:
     14.0
     """
     found = _SPAN.match(text.strip().lower())
-    if found is None:
+    if found is None or float(found[1]) == 0.0:
         raise InputError(f"no span of time: {text!r}", hint="write 12h, 30d, 8w, 6m or 1y")
     return float(found[1]) * _UNITS[found[2]]
 

@@ -130,6 +130,11 @@ class Evaluator:
                 else Values(np.full(len(rows), np.nan))
             )
             return Values(np.where(known, found.values, np.nan), found.names)
+        if link_of(self.row_set(step.rows), step.link).to != here.name:
+            raise InputError(
+                f"{step.link} of {step.rows} does not lead to {here.name}",
+                hint="give data of the model's schema",
+            )
         return self._backward(step, rest, column, value, rows, moments, until)
 
     def _backward(

@@ -31,7 +31,7 @@ def has_own_facts(view: Relational, home: Place) -> bool:
 def reads_own(feature: AnyFeature, home: Place) -> bool:
     """Whether a feature may read what stands at a place.
 
-    RowExamples
+    Examples
     --------
     >>> from mlnlearn.model.relational.features import Feature
     >>> path = (Forward("album"), Backward("track", "album", "mean"))

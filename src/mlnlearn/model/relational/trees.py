@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats
+from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
 
@@ -31,7 +32,7 @@ class Test:
     missing
         Whether a row passes of which the feature is not known.
 
-    RowExamples
+    Examples
     --------
     >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
     at least 3 friends by one
@@ -47,10 +48,15 @@ class Test:
         unknown = np.isnan(values.values)
         if self.threshold is not None:
             return np.where(unknown, self.missing, values.values > self.threshold)
+        if values.names is None and self.names:
+            raise InputError(
+                f"{self.feature} is a number, and is asked for names", hint="learn the model again"
+            )
         wanted = set(self.names)
         names = values.names or ()
         passing = np.array([name in wanted for name in names] + [False])
-        codes = np.where(unknown, -1, values.values).astype(np.int64)
+        known = ~unknown & (values.names is not None)
+        codes = np.where(known, values.values, -1).astype(np.int64)
         return np.where(unknown, self.missing, passing[codes])
 
     def sentence(self, holds: bool = True) -> str:
@@ -92,7 +98,7 @@ _COUNTED = ("number of ", "any ")
 def _counted(text: str, threshold: float, holds: bool) -> str:
     """Say that something is there so many times.
 
-    RowExamples
+    Examples
     --------
     >>> _counted("number of friends", 2.5, True), _counted("number of friends", 0.5, False)
     ('at least 3 friends', 'no friends')
