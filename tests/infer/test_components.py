@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from mlnlearn.infer.components import components, spans
+from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.infer.components import components
 from reference import random_network
 
 
@@ -80,4 +81,4 @@ def test_states_and_spans():
     for number in range(len(found)):
         own = network.cardinalities[found.label == number]
         assert 2.0 ** found.log_states[number] == pytest.approx(np.prod(own.astype(float)))
-    assert spans(np.array([3, 9, 1]), np.array([2, 0, 1])).tolist() == [3, 4, 1]
+    assert expand_ranges(np.array([3, 9, 1]), np.array([2, 0, 1])).tolist() == [3, 4, 1]

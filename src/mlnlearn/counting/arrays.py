@@ -252,3 +252,53 @@ def expand_ranges(starts: Ints, lengths: Ints) -> Ints:
     total = int(ends[-1]) if len(ends) else 0
     offsets = np.repeat(starts - (ends - lengths), lengths)
     return offsets + np.arange(total)
+
+
+def bounds_of(lengths: AnyInts | NDArray[np.bool_]) -> Ints:
+    """Return where parts of the given lengths begin when they lie side by side, and where all end.
+
+    Examples
+    --------
+    >>> bounds_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def run_starts(ordered: NDArray[np.generic]) -> Ints:
+    """Return where each run of equal values begins.
+
+    Examples
+    --------
+    >>> run_starts(np.array([4, 4, 7, 9, 9])).tolist(), run_starts(np.empty(0)).tolist()
+    ([0, 2, 3], [])
+    """
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+
+
+def places_among(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Ints:
+    """Return the place of each wanted value among known ones, which rise; -1 where it is not there.
+
+    Examples
+    --------
+    >>> places_among(np.array([3, 5, 8]), np.array([5, 9, 3, 4])).tolist()
+    [1, -1, 0, -1]
+    """
+    if not len(known):
+        return np.full(len(wanted), -1, np.int64)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[places] == wanted, places, -1)
+
+
+def renumbered(labels: AnyInts) -> Ints:
+    """Return numbers for labels, in the order in which they first occur.
+
+    Examples
+    --------
+    >>> renumbered(np.array([7, 2, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.reshape(-1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, sort_keys, times
+from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, run_starts, sort_keys, times
 from mlnlearn.counting.kernels import find_groups, sum_by_example
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
@@ -134,7 +134,7 @@ class Bindings:
         if keys is None:
             return self
         order, ordered = sort_keys(keys)
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        starts = run_starts(ordered)
         if len(starts) == len(self):
             return self
         first = order[starts]

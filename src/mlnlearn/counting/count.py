@@ -13,6 +13,7 @@ from mlnlearn.counting.arrays import (
     common_keys,
     group_sums,
     overflow,
+    places_among,
     sort_keys,
     times,
 )
@@ -190,6 +191,5 @@ def lookup(
         [database, *columns], [table.database, *table.columns], engine.stack.key_sizes(types)
     )
     order, ordered = sort_keys(keys)
-    places = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
-    rows = order[places]
-    return np.where(keys[rows] == wanted, table.counts[rows], 0)
+    places = places_among(ordered, wanted)
+    return np.where(places >= 0, table.counts[order[places]], 0)

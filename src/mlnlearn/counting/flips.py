@@ -25,6 +25,7 @@ from mlnlearn.counting.arrays import (
     add_at,
     common_keys,
     group_sums,
+    places_among,
     times,
 )
 from mlnlearn.counting.coincidences import Signed, cases
@@ -122,13 +123,24 @@ def lookup(
     """Return what a table has for some ground atoms of a predicate, zero where it has nothing."""
     if not len(table):
         return np.zeros(len(database), np.int64)
+    rows = table_rows(stack, predicate, table, database, columns)
+    return np.where(rows >= 0, table.values[rows], 0)
+
+
+def table_rows(
+    stack: Stack,
+    predicate: Predicate,
+    table: FlipTable,
+    database: AnyInts,
+    columns: Sequence[AnyInts],
+) -> Ints:
+    """Return the row of a table that each of some ground atoms is in, -1 for none."""
     wanted, keys = common_keys(
         [database, *(columns[place] for place in table.places)],
         [table.database, *table.columns],
         stack.key_sizes(predicate.types[place] for place in table.places),
     )
-    rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[rows] == wanted, table.values[rows], 0)
+    return places_among(keys, wanted)
 
 
 def flip_counts(

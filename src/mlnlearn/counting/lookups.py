@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Ints, sort_keys
+from mlnlearn.counting.arrays import Ints, run_starts, sort_keys
 from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, fill_hash
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
@@ -146,7 +146,7 @@ class Lookups:
         for column, multiplier in zip(columns, multipliers, strict=True):
             keys += column.astype(np.int64) * multiplier
         order, ordered = sort_keys(keys)
-        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+        first = run_starts(ordered)
         lengths = np.diff(np.append(first, len(ordered)))
         program = self._store(ordered[first], math.prod(sizes), first, lengths)
         program["keys"] = len(columns)

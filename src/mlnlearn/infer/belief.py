@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlnlearn.counting.arrays import bounds_of, renumbered
 from mlnlearn.errors import InputError
 from mlnlearn.infer.exact import expected_counts, refuse_contradiction
 from mlnlearn.infer.messages import (
@@ -137,18 +138,18 @@ def _layout(network: Network) -> MessageLayout:
     keys, edge = np.unique(clause * count + network.literal_variable, return_inverse=True)
     clauses, variables = np.divmod(keys, count)
     sizes = network.cardinalities[variables].astype(np.int64)
-    value_starts = _running(sizes)
+    value_starts = bounds_of(sizes)
     false = np.ones(value_starts[-1], np.bool_)
     mark_false(edge, value_starts, network.literal_value, network.literal_positive, false)
-    edge_starts = _running(np.bincount(clauses, minlength=network.clauses))
+    edge_starts = bounds_of(np.bincount(clauses, minlength=network.clauses))
     factor = _factors(edge_starts, variables, sizes)
     order = np.argsort(factor, kind="stable")
     members = np.bincount(factor)
-    first = order[_running(members)[:-1]]
+    first = order[bounds_of(members)[:-1]]
     bits = np.concatenate([[0.0], np.cumsum(np.log2(sizes))])
     bits = bits[edge_starts[1:]] - bits[edge_starts[:-1]]
     cells = np.where(members > 1, np.rint(2.0 ** np.minimum(bits[first], 40.0)), 0)
-    table_starts = _running(cells.astype(np.int64))
+    table_starts = bounds_of(cells.astype(np.int64))
     layout = MessageLayout(
         network.unary_starts,
         edge_starts,
@@ -156,17 +157,13 @@ def _layout(network: Network) -> MessageLayout:
         value_starts,
         false,
         network.strengths,
-        _running(members),
+        bounds_of(members),
         order,
         table_starts,
         np.zeros(table_starts[-1]),
     )
     fill_tables(layout)
     return layout
-
-
-def _running(lengths: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _factors(edge_starts: Ints, variables: Ints, sizes: Ints) -> Ints:
@@ -187,12 +184,4 @@ def _factors(edge_starts: Ints, variables: Ints, sizes: Ints) -> Ints:
         count += int(new.sum())
     alone = factor < 0
     factor[alone] = count + np.arange(int(alone.sum()))
-    return _by_first(factor)
-
-
-def _by_first(labels: Ints) -> Ints:
-    """Renumber labels in the order of their first occurrence."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
+    return renumbered(factor)

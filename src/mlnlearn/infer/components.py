@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from mlnlearn.counting.arrays import bounds_of, expand_ranges, renumbered
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 
 
@@ -142,44 +143,28 @@ def _labels(network: Network) -> Codes:
     right = network.literal_variable[1:][linked]
     graph = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
     _, raw = connected_components(graph, directed=False)
-    _, first, inverse = np.unique(raw, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return rank[inverse]
+    return renumbered(raw).astype(np.int32)
 
 
 def _starts(owner: Codes, count: int) -> Ints:
-    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]).astype(np.int64)
-
-
-def spans(starts: Ints, lengths: Ints) -> Ints:
-    """Return the indices of several ranges, one range after the other.
-
-    Examples
-    --------
-    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    before = np.cumsum(lengths) - lengths
-    found: Ints = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
-    return found
+    return bounds_of(np.bincount(owner, minlength=count))
 
 
 def restricted(network: Network, variables: Ints, clauses: Ints) -> NetworkPart:
     """Return the network of some variables and of clauses over those variables alone."""
     cardinalities = network.cardinalities[variables]
-    values = spans(network.unary_starts[:-1][variables], cardinalities.astype(np.int64))
+    values = expand_ranges(network.unary_starts[:-1][variables], cardinalities.astype(np.int64))
     lengths = np.diff(network.clause_starts)[clauses]
-    literals = spans(network.clause_starts[:-1][clauses], lengths)
+    literals = expand_ranges(network.clause_starts[:-1][clauses], lengths)
     position = np.empty(network.variables, np.int32)
     position[variables] = np.arange(len(variables), dtype=np.int32)
     part = replace(
         network,
         cardinalities=cardinalities,
-        unary_starts=np.concatenate([[0], np.cumsum(cardinalities)]).astype(np.int64),
+        unary_starts=bounds_of(cardinalities),
         unary_counts=network.unary_counts[values],
         forbidden=network.forbidden[values],
-        clause_starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        clause_starts=bounds_of(lengths),
         literal_variable=position[network.literal_variable[literals]],
         literal_value=network.literal_value[literals],
         literal_positive=network.literal_positive[literals],

@@ -22,8 +22,8 @@ from itertools import combinations
 
 import numpy as np
 
+from mlnlearn.counting.arrays import expand_ranges
 from mlnlearn.errors import MlnError
-from mlnlearn.infer.components import spans
 from mlnlearn.infer.factors import FactorGraph, factor_graph, factor_scopes
 from mlnlearn.infer.network import Codes, Floats, Network
 
@@ -138,7 +138,7 @@ def _too_dense(network: Network, limit: int) -> bool:
     keys = []
     for length in range(2, 7):  # clauses up to this length are always tables
         starts = network.clause_starts[:-1][lengths == length]
-        literals = spans(starts, np.full(len(starts), length)).reshape(-1, length)
+        literals = expand_ranges(starts, np.full(len(starts), length)).reshape(-1, length)
         variables = np.sort(network.literal_variable[literals], axis=1).astype(np.int64)
         for i, j in combinations(range(length), 2):
             apart = variables[:, i] < variables[:, j]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.arrays import bounds_of
 from mlnlearn.infer.components import Components
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 
@@ -117,7 +118,7 @@ def _arrays(network: Network) -> _Arrays:
         network.literal_positive,
         network.strengths,
         np.argsort(network.literal_variable, kind="stable"),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        bounds_of(counts),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from mlnlearn.counting.arrays import bounds_of
 from mlnlearn.errors import MemoryLimitError, MlnError
 from mlnlearn.lifted.kernels import backward, forward, forward_signed
 from mlnlearn.lifted.plan import Branch, LiftedPlan, PlanNode
@@ -79,7 +80,7 @@ class _Binder:
                 self.branch(branch, rows, 2 * np.arange(count) + number, part)
             return part
         sizes = np.rint(evaluate(node.size, rows)).astype(np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+        starts = bounds_of(sizes + 1)
         part = self.part(starts)
         owner = np.repeat(np.arange(count), sizes + 1)
         axis = (np.arange(starts[-1]) - starts[owner]).astype(np.float64)
@@ -256,5 +257,5 @@ def _by_branch(
     keep = multiples != 0.0
     ids, what, multiples = ids[keep], what[keep], multiples[keep]
     order = np.argsort(ids, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=branches))])
+    starts = bounds_of(np.bincount(ids, minlength=branches))
     return starts, what[order], multiples[order]

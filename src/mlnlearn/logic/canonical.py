@@ -9,8 +9,9 @@ variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Literal, Predicate, Term, Variable
@@ -43,6 +44,39 @@ def canonical_key(literals: Iterable[LiteralKey]) -> ClauseKey:
     """
     given = tuple(set(literals))
     return _smallest(given, {term: 0 for literal in given for term in literal[1:]})[0]
+
+
+def is_part(part: ClauseKey, key: ClauseKey) -> bool:
+    """Tell whether some literals of a clause are another one, which is given in canonical form.
+
+    Examples
+    --------
+    >>> is_part(canonical_key([(0, 5, 3), (1, 3)]), ((0, 1, 0), (1, 0), (1, 1)))
+    True
+    >>> is_part(canonical_key([(0, 5, 3), (1, 3)]), ((0, 0, 1), (1, 0)))
+    False
+    """
+    wanted = sorted(literal[0] for literal in part)
+    return any(
+        sorted(literal[0] for literal in chosen) == wanted and canonical_key(chosen) == part
+        for chosen in combinations(key, len(part))
+    )
+
+
+def key_of(given: Clause, number: Callable[[Predicate], int]) -> ClauseKey | None:
+    """Return the key of a clause, of literals ``2p`` or, asserted, ``2p + 1``; see `clause_of`.
+
+    None where it has constants or comparisons.
+    """
+    names: dict[Term, int] = {}
+    found = []
+    for literal in given:
+        atom = literal.atom
+        if not isinstance(atom, Atom) or not all(isinstance(t, Variable) for t in atom.terms):
+            return None
+        terms = (names.setdefault(term, len(names)) for term in atom.terms)
+        found.append((2 * number(atom.predicate) + literal.positive, *terms))
+    return canonical_key(found)
 
 
 def clause_of(key: ClauseKey, labels: Sequence[tuple[Predicate, bool]]) -> Clause:

@@ -21,7 +21,7 @@ from mlnlearn.counting.arrays import (
     pack,
     unpack,
 )
-from mlnlearn.counting.flips import Flips, FlipTable, lookup
+from mlnlearn.counting.flips import Flips, FlipTable, lookup, table_rows
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
@@ -85,7 +85,7 @@ def cells_of(
     if spread is None:
         return _together(atoms, rest.beside(rest.databases(), atoms, atoms.database))
     rows = rest.rows_of(spread)
-    own = _find(stack, predicate, spread, atoms)
+    own = table_rows(stack, predicate, spread, atoms.database, atoms.columns)
     within = np.flatnonzero(own >= 0)
     grouped = rest.beside(rows, _taken(atoms, within), own[within])
     whole = rest.beside(rows, _taken(atoms, within[:0]), own[:0])
@@ -123,17 +123,6 @@ def _widest(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> 
             if atoms > most:
                 found, most = table, atoms
     return found
-
-
-def _find(stack: Stack, predicate: Predicate, table: FlipTable, atoms: CompressedCells) -> Ints:
-    """Return the row of a table that each atom is in, -1 for none."""
-    wanted, keys = common_keys(
-        [atoms.database, *(atoms.columns[place] for place in table.places)],
-        [table.database, *table.columns],
-        stack.key_sizes(predicate.types[place] for place in table.places),
-    )
-    rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[rows] == wanted, rows, -1)
 
 
 class _Rest:

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mlnlearn.counting.arrays import Ints, pack, unpack
+from mlnlearn.counting.arrays import Ints, pack, run_starts, unpack
 from mlnlearn.counting.flips import Flips, FlipTable, lookup
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
@@ -47,10 +47,10 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     cells = _with_products(stack, flips, cells_of(stack, predicate, tables, flips))
     order = np.argsort(cells.signature, kind="stable")
     ordered = cells.signature[order]
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.empty(0, bool)
+    starts = run_starts(ordered)
     row = np.empty(len(order), np.int64)
-    row[order] = np.cumsum(new) - 1
-    first = order[np.flatnonzero(new)]
+    row[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    first = order[starts]
     counts = _vectors(stack, predicate, flips, cells, first)
     true, total = (
         by_row(row, cells.database, sizes, (len(first), len(stack)))
@@ -92,7 +92,7 @@ def _merge(
         raise MemoryLimitError(f"the domains of {predicate} are too large to number its atoms")
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    starts = run_starts(ordered)
     sums = np.add.reduceat(signature[order], starts)
     numbers, *codes = unpack(ordered[starts], sizes)
     return FlipTable(places, numbers, tuple(codes), sums.view(np.int64))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.counting.arrays import bounds_of, expand_ranges
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.infer.grounding.worlds import World
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
@@ -195,7 +195,7 @@ class Assembler:
             unary_starts=self.starts,
             unary_counts=self._unary_counts(),
             forbidden=self.forbidden,
-            clause_starts=np.concatenate([[0], np.cumsum(_concatenated(widths, np.int64))]),
+            clause_starts=bounds_of(_concatenated(widths, np.int64)),
             literal_variable=variables,
             literal_value=(places - self.starts[variables]).astype(np.int32),
             literal_positive=(literals & 1).astype(np.bool_),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.arrays import pack
+from mlnlearn.counting.arrays import pack, places_among
 from mlnlearn.counting.comparisons import comparison_atom
 from mlnlearn.counting.groundings import Assignments, enumerate_groundings
 from mlnlearn.counting.stack import Stack
@@ -158,8 +158,8 @@ class Evidence:
         table = self._table(known)
         if not known.sparse:
             return table[keys].astype(np.int64)
-        found = np.minimum(np.searchsorted(known.unknown, keys), len(known.unknown) - 1)
-        return np.where(known.unknown[found] == keys, table[found], -1)
+        found = places_among(known.unknown, keys)
+        return np.where(found >= 0, table[found], -1)
 
     def _columns(self, atom: Atom, rows: Assignments) -> list[Codes]:
         return [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mlnlearn.counting.arrays import pack, unpack
+from mlnlearn.counting.arrays import bounds_of, pack, unpack
 from mlnlearn.counting.blocks import Blocks
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.errors import InputError, MemoryLimitError, collected, raise_all
@@ -123,7 +123,7 @@ class World:
     @property
     def starts(self) -> Ints:
         """Where the values of each variable start, if the values of all are numbered in one row."""
-        return np.concatenate([[0], np.cumsum(self.cardinalities, dtype=np.int64)])
+        return bounds_of(self.cardinalities)
 
 
 def open_predicates(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.arrays import bounds_of
 from mlnlearn.infer.network import Codes, Flags, Floats, Ints, Network
 from mlnlearn.infer.sampling.joint_moves import few_steps, new_desk, redraw_set
 from mlnlearn.infer.sampling.kernels import count_support, thresholds
@@ -87,9 +88,9 @@ def _tracked(layout: Layout, tables: Tables) -> Layout:
     needed = np.zeros(len(layout.strength), np.bool_)
     needed[clause[without]] = True
     kept = needed[layout.incident_clause]
-    before = np.concatenate([[0], np.cumsum(kept)])
+    before = bounds_of(kept)
     return layout._replace(
-        variable_start=before[layout.variable_start].astype(np.int64),
+        variable_start=before[layout.variable_start],
         incident_clause=layout.incident_clause[kept],
         incident_value=layout.incident_value[kept],
         incident_positive=layout.incident_positive[kept],

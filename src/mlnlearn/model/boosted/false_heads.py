@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, pack
+from mlnlearn.counting.arrays import Codes, pack, run_starts
 from mlnlearn.counting.bindings import Bindings, Mask, is_true
 from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
 from mlnlearn.counting.objects import Objects
@@ -68,5 +68,4 @@ def _distinct(columns: Codes) -> Codes:
     # sorting and comparing neighbours is several times faster than np.unique, which hashes
     order = np.argsort(keys)
     ordered = keys[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    return np.ascontiguousarray(columns[:, order[first]])
+    return np.ascontiguousarray(columns[:, order[run_starts(ordered)]])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
 
-from mlnlearn.logic.atoms import Atom
-from mlnlearn.logic.canonical import canonical
+from mlnlearn.logic.atoms import Atom, Predicate
+from mlnlearn.logic.canonical import is_part, key_of
 from mlnlearn.logic.clauses import Clause
 
 
@@ -29,24 +28,20 @@ def most_alike(given: Clause) -> int:
     return max(Counter(lit.atom.predicate for lit in given if isinstance(lit.atom, Atom)).values())
 
 
-def is_subclause(short: Clause, long: Clause) -> bool:
-    """Tell whether some literals of one clause are the other, up to the names of variables.
+def are_related(one: Clause, other: Clause) -> bool:
+    """Tell whether some literals of either clause are the other, up to the names of variables.
 
     Examples
     --------
     >>> from mlnlearn.logic.atoms import Predicate
     >>> from mlnlearn.logic.clauses import clause
     >>> p, q = Predicate("p", ("t", "t")), Predicate("q", ("t",))
-    >>> is_subclause(clause(p("x", "y"), q("y")), clause(q("a"), q("b"), p("b", "a")))
+    >>> are_related(clause(p("x", "y"), q("y")), clause(q("a"), q("b"), p("b", "a")))
     True
-    >>> is_subclause(clause(p("x", "y"), q("y")), clause(q("b"), p("b", "a")))
+    >>> are_related(clause(p("x", "y"), q("y")), clause(q("b"), p("b", "a")))
     False
     """
-    wanted = canonical(short)
-    return any(canonical(Clause(part)) == wanted for part in combinations(long, len(short)))
-
-
-def are_related(one: Clause, other: Clause) -> bool:
-    """Tell whether either clause is a sub-clause of the other."""
-    short, long = sorted((one, other), key=len)
-    return is_subclause(short, long)
+    numbers: dict[Predicate, int] = {}
+    keys = [key_of(c, lambda p: numbers.setdefault(p, len(numbers))) for c in (one, other)]
+    short, long = sorted((key for key in keys if key is not None), key=len)
+    return is_part(short, long)

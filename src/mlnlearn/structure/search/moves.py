@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from mlnlearn.documents import Place
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Predicate, Variable
-from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key, clause_of
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key, clause_of, key_of
 from mlnlearn.logic.clauses import Clause
 
 ClauseFile: TypeAlias = list[Annotated[list[Place], Meta(min_length=1)]]
@@ -52,18 +52,7 @@ class Language:
 
     def key(self, given: Clause) -> ClauseKey | None:
         """Return the key of a clause; None where it has constants or comparisons."""
-        names: dict[Variable, int] = {}
-        found = []
-        for literal in given:
-            atom = literal.atom
-            if not isinstance(atom, Atom):
-                return None
-            variables = [term for term in atom.terms if isinstance(term, Variable)]
-            if len(variables) < len(atom.terms):
-                return None
-            number = 2 * self.predicates.index(atom.predicate) + literal.positive
-            found.append((number, *(names.setdefault(v, len(names)) for v in variables)))
-        return canonical_key(found)
+        return key_of(given, self.predicates.index)
 
     def clause(self, key: ClauseKey) -> Clause:
         """Return the clause of a key, in canonical form."""

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Annotated, ClassVar
 
 from mlnlearn.data.load.data import Data
-from mlnlearn.logic.canonical import ClauseKey, canonical_key
+from mlnlearn.logic.canonical import ClauseKey, canonical_key, is_part
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted
 from mlnlearn.settings import AtLeast
@@ -191,13 +191,4 @@ def is_better(key: ClauseKey, score: float, scores: Mapping[ClauseKey, float]) -
         and Counter(literal[0] for literal in part) <= labels
         and is_part(part, key)
         for part, other in scores.items()
-    )
-
-
-def is_part(part: ClauseKey, key: ClauseKey) -> bool:
-    """Tell whether some literals of a clause are another one, which is given in canonical form."""
-    wanted = sorted(literal[0] for literal in part)
-    return any(
-        sorted(literal[0] for literal in chosen) == wanted and canonical_key(chosen) == part
-        for chosen in combinations(key, len(part))
     )

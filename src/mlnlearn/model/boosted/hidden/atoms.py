@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, pack
+from mlnlearn.counting.arrays import Codes, Ints, pack, places_among
 from mlnlearn.counting.blocks import Blocks
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.database import Columns, Database
@@ -135,9 +135,8 @@ class HiddenAtoms:
         if predicate not in self.columns or not rows.shape[1]:
             return np.full(rows.shape[1], -1, np.int64)
         keys, order = self._keys[predicate]
-        wanted = self._packed(predicate, rows)
-        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[places] == wanted, self.starts[predicate] + order[places], -1)
+        places = places_among(keys, self._packed(predicate, rows))
+        return np.where(places >= 0, self.starts[predicate] + order[places], -1)
 
     @cached_property
     def _keys(self) -> Mapping[Predicate, tuple[Ints, Ints]]:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from mlnlearn.compiled import njit
-from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.arrays import Ints, bounds_of
 from mlnlearn.late import late
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.network import Rules
@@ -84,10 +84,8 @@ def hidden_components(rules: Rules) -> HiddenComponents:
     label = label.reshape(-1).astype(np.int64)
     order = sweep_order(rules)
     count = int(label.max()) + 1 if atoms else 0
-    starts = np.concatenate([[0], np.cumsum(np.bincount(label[order], minlength=count))])
-    return HiddenComponents(
-        label, order[np.argsort(label[order], kind="stable")], starts.astype(np.int64)
-    )
+    starts = bounds_of(np.bincount(label[order], minlength=count))
+    return HiddenComponents(label, order[np.argsort(label[order], kind="stable")], starts)
 
 
 def _adds_up(rules: Rules) -> Mask:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.arrays import Codes, Ints, bounds_of
 from mlnlearn.counting.bindings import is_true
 from mlnlearn.counting.pattern import Body
 from mlnlearn.errors import MemoryLimitError
@@ -353,11 +353,11 @@ def _joined(arrays: Sequence[Ints]) -> Ints:
 
 def _ranges(keys: Ints, values: Ints, size: int) -> tuple[Ints, Ints]:
     """Sort values by their keys; return where each key's values start, and the values."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=size))])
-    return starts.astype(np.int64), values[np.argsort(keys, kind="stable")]
+    starts = bounds_of(np.bincount(keys, minlength=size))
+    return starts, values[np.argsort(keys, kind="stable")]
 
 
 def _starts(shapes: Sequence[tuple[int, int]]) -> Ints:
     """Return where the parts of each row start when tables are written one after the other."""
     widths = np.concatenate([np.full(rows, width, np.int64) for rows, width in shapes])
-    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    return bounds_of(widths)
