@@ -62,6 +62,8 @@ from mlnlearn.evaluate.auto import AutoNotes as AutoNotes
 from mlnlearn.evaluate.choose import Tuned as Tuned
 from mlnlearn.evaluate.chunks import query_in_chunks as query_in_chunks
 from mlnlearn.evaluate.cross_validate import cross_validate as cross_validate
+from mlnlearn.evaluate.effects import NumberEffect as NumberEffect
+from mlnlearn.evaluate.effects import number_effects as number_effects
 from mlnlearn.evaluate.folds import entity_folds as entity_folds
 from mlnlearn.evaluate.folds import group_folds as group_folds
 from mlnlearn.evaluate.folds import leave_group_out as leave_group_out

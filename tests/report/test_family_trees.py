@@ -28,6 +28,12 @@ def test_every_leaf_is_drawn_with_its_shares(tables, learner):
             assert shares == pytest.approx(expected, abs=6e-4)
             widths = [float(x) for x in re.findall(r'width="([\d.]+)"', bar)]
             assert sum(widths) == pytest.approx(180, abs=0.5)
+        everything = family.counts[:, first:].sum(axis=0) + family.prior
+        inner = re.findall(r'<g class="shares all">(.*?)</g>', drawing)
+        assert len(inner) == len({path[:k] for path in family.leaves for k in range(len(path))})
+        if inner:  # the last one drawn is the first test
+            shares = [float(x) for x in re.findall(r": (\d\.\d+)</title>", inner[-1])]
+            assert shares == pytest.approx(everything / everything.sum(), abs=6e-4)
         asked = {family.parents[place] for path in family.leaves for place, _ in path}
         for node in asked:
             assert str(node) in drawing

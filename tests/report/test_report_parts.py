@@ -20,6 +20,7 @@ from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.infer.explain import explain
 from mlnlearn.logic.atoms import Atom, Constant
+from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf, Split, TargetRules, Tree
 from mlnlearn.model.mln import MLN
@@ -28,6 +29,7 @@ from mlnlearn.report.curves import learning_curve, precision_recall, roc
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.reasons import network_reasons
 from mlnlearn.report.rules import ranked_rules
+from mlnlearn.report.sections import drawings_section
 from mlnlearn.report.views import examples_of, view_of
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
@@ -235,3 +237,16 @@ def test_lines_stay_inside_the_plot():
     spots = [tuple(map(float, spot.split(","))) for spot in path.split(" L")]
     assert len(spots) == 2
     assert all(0 <= x <= 340 and 0 <= y <= 270 for x, y in spots)
+
+
+def test_nodes_of_trees_show_how_many_that_come_by_are_true():
+    schema = Schema.of("rich(person)", "happy(person)")
+    facts = {"rich": [("Anna",), ("Bob",)], "happy": [("Anna",)]}
+    db = Database.from_facts(schema, facts, domains={"person": ["Anna", "Bob", "Carl"]})
+    tree = Tree(Split((Pattern(schema["rich"], (0,)),), Leaf(0.5), Leaf(-1.0)))
+    view = view_of(BoostedModel(schema, False, (TargetRules(schema["happy"], 0.0, steps=(tree,)),)))
+    page = drawings_section(view, [db], [view.predictions([db], "happy", ())])
+    for said in ("1 of 3 true", "1 of 2 true", "0 of 1 true"):
+        assert f">{said}</text>" in page
+    assert page.count('class="rest"') == 3
+    assert 'class="rest"' not in drawings_section(view)

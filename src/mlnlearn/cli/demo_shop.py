@@ -41,5 +41,5 @@ def shop(out: Console, kept: Path | None) -> DemoResult:
         len(rules),
         f"On {held_out.rows:,} customers kept aside",
         scores,
-        ml.rows_report(_TARGET, rules, held_out),
+        ml.rows_report(_TARGET, rules, held_out, effects=ml.number_effects(model, data)),
     )

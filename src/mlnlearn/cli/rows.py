@@ -53,7 +53,8 @@ def learn_rows(
     chosen = getattr(notes, "chosen", name)
     page = out.with_suffix(".html")
     curve = getattr(getattr(notes, "own", notes), "curve", ())
-    write_files({page: ml.rows_report(learner.target, rules, held_out, curve)})
+    effects = ml.number_effects(model, data) if isinstance(model, ml.RelationalModel) else ()
+    write_files({page: ml.rows_report(learner.target, rules, held_out, curve, effects=effects)})
     if json:
         print_json(
             {
@@ -226,5 +227,12 @@ def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str 
     """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
     reasons = list(ml.explain_rows(model, data, most=_EXPLAINED))
     scores = ml.seen_scores(model, data)
-    page = ml.rows_report(model.target, _shown(model), scores, title=title, reasons=reasons)
+    page = ml.rows_report(
+        model.target,
+        _shown(model),
+        scores,
+        title=title,
+        reasons=reasons,
+        effects=ml.number_effects(model, data),
+    )
     write_files({out: page})

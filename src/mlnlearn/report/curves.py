@@ -14,8 +14,10 @@ from mlnlearn.evaluate.predictions import Predictions, predict_examples
 from mlnlearn.evaluate.probability import calibration_bins
 from mlnlearn.evaluate.ranking import OperatingPoints, operating_points
 from mlnlearn.logistic import expit
-from mlnlearn.model.boosted.evaluate import step_values
+from mlnlearn.model.boosted.drawing import Passing
+from mlnlearn.model.boosted.evaluate import routes, step_values
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.boosted.rules import Tree
 from mlnlearn.report.markup import Markup, number
 from mlnlearn.report.plots import Axis, Look, Series, plot
 from mlnlearn.report.views import examples_of
@@ -184,6 +186,36 @@ def learning_curve(
         found.append((step, replace(predictions, probability=chances)))
         by_rules += step_values(learned, world, rows, model.existential)
     return [*found, (len(rules.steps), predictions)]
+
+
+def passing_by(
+    tree: Tree, databases: Sequence[Database], predictions: Predictions | None
+) -> list[Passing]:
+    """Return the predicted atoms that come by each node of a tree; nothing without predictions.
+
+    Examples
+    --------
+    >>> from mlnlearn.counting.pattern import Pattern
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.rules import Leaf, Split, TargetRules
+    >>> schema = Schema.of("rich(person)", "happy(person)")
+    >>> facts = {"rich": [("Anna",), ("Bob",)], "happy": [("Anna",)]}
+    >>> db = Database.from_facts(schema, facts, domains={"person": ["Anna", "Bob", "Carl"]})
+    >>> tree = Tree(Split((Pattern(schema["rich"], (0,)),), Leaf(0.5), Leaf(-1.0)))
+    >>> model = BoostedModel(schema, False, (TargetRules(schema["happy"], 0.0, steps=(tree,)),))
+    >>> found = predict_examples(model, [db], examples_of([db], "happy"))
+    >>> list(map(str, passing_by(tree, [db], found)))
+    ['1 of 3 true', '1 of 2 true', '0 of 1 true']
+    """
+    if predictions is None or not len(predictions):
+        return []
+    world = Objects(databases)
+    rows = world.numbered(predictions.predicate, predictions.database, predictions.columns)
+    true = predictions.weight * predictions.label
+    return [
+        Passing(float(true[stop.reached].sum()), float(predictions.weight[stop.reached].sum()))
+        for stop in routes(tree.root, world, rows)
+    ]
 
 
 def learning_plots(curve: Sequence[tuple[int, Predictions]], databases: int) -> list[Markup]:

@@ -35,7 +35,7 @@ def family_svg(family: FamilyRules) -> Markup:
     """Return a drawing of the tree of one node, or of its conditional table.
 
     Each leaf has a bar with a share for each value of the child, in their order, and the number of
-    groundings it was counted from.
+    groundings it was counted from; each test a thin bar of all that comes by.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def family_svg(family: FamilyRules) -> Markup:
     >>> leaves, counts = (((0, 0),), ((0, 1),)), np.array([[8.0, 1.0], [0.0, 5.0]])
     >>> text = family_svg(FamilyRules(wet, (rain,), (), leaves, counts, 1.0))
     >>> "rain()" in text, text.count("<title>")
-    (True, 4)
+    (True, 6)
     """
     root = _grown(family, list(range(len(family.leaves))), 0, 0.0)
     columns = _columns(family, root)
@@ -134,7 +134,21 @@ def _edges(family: FamilyRules, node: _Node, depth: int, columns: list[float]) -
         "rect", x=f"{left:.0f}", y=f"{middle - 10:.1f}", width=f"{width:.0f}", height=20, rx=5
     )
     text = tag("text", str(parent), x=f"{left + width / 2:.0f}", y=f"{middle + 4:.1f}")
-    return [*parts, tag("g", box, text, class_="test")]
+    counts = family.counts[_leaves_below(node), _first(family) :].sum(axis=0)
+    place = _BarPlace(left, middle + 12, width, 4)
+    shares = _bar(family.child.values[_first(family) :], _shares(family, counts), place)
+    return [*parts, tag("g", box, text, class_="test"), tag("g", join(shares), class_="shares all")]
+
+
+def _leaves_below(node: _Node) -> list[int]:
+    if node.leaf >= 0:
+        return [node.leaf]
+    return [leaf for _, below in node.branches for leaf in _leaves_below(below)]
+
+
+def _shares(family: FamilyRules, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = (counts + family.prior) / (counts + family.prior).sum()
+    return shares
 
 
 def _height(row: float) -> float:
@@ -143,33 +157,38 @@ def _height(row: float) -> float:
 
 def _leaves(family: FamilyRules, left: float) -> list[Markup]:
     first = _first(family)
-    counts = family.counts[:, first:]
-    shares = (counts + family.prior) / (counts + family.prior).sum(axis=1, keepdims=True)
-    values = family.child.values[first:]
+    values, parts = family.child.values[first:], []
+    for leaf, counts in enumerate(family.counts[:, first:]):
+        y = _height(leaf + 0.5)
+        bar = _bar(values, _shares(family, counts), _BarPlace(left, y, _BAR, 14))
+        x, text = f"{left + _BAR + 8:.0f}", f"{counts.sum():,.0f}"
+        label = tag("text", text, x=x, y=f"{y + 4:.1f}", text_anchor="start", class_="answer")
+        parts.append(tag("g", join([*bar, label]), class_="shares"))
+    return parts
+
+
+@dataclass(frozen=True)
+class _BarPlace:
+    left: float
+    middle: float
+    width: float
+    height: float
+
+
+def _bar(values: Sequence[str], shares: NDArray[np.float64], place: _BarPlace) -> list[Markup]:
+    """Return a bar with a share for each value."""
+    ends = np.cumsum(shares) * place.width
     return [
-        _bar(values, shares[leaf], float(counts[leaf].sum()), left, _height(leaf + 0.5))
-        for leaf in range(len(family.leaves))
-    ]
-
-
-def _bar(
-    values: Sequence[str], shares: NDArray[np.float64], count: float, left: float, y: float
-) -> Markup:
-    ends = np.cumsum(shares) * _BAR
-    parts = []
-    for place, (value, share) in enumerate(zip(values, shares.tolist(), strict=True)):
-        width = share * _BAR
-        parts.append(
-            tag(
-                "rect",
-                tag("title", f"{value}: {share:.3f}"),
-                x=f"{left + ends[place] - width:.1f}",
-                y=f"{y - 7:.1f}",
-                width=f"{width:.1f}",
-                height=14,
-                class_=f"s{place % _COLOURS}",
-            )
+        tag(
+            "rect",
+            tag("title", f"{value}: {share:.3f}"),
+            x=f"{place.left + end - share * place.width:.1f}",
+            y=f"{place.middle - place.height / 2:.1f}",
+            width=f"{share * place.width:.1f}",
+            height=place.height,
+            class_=f"s{number % _COLOURS}",
         )
-    x, text = f"{left + _BAR + 8:.0f}", f"{count:,.0f}"
-    parts.append(tag("text", text, x=x, y=f"{y + 4:.1f}", text_anchor="start", class_="answer"))
-    return tag("g", join(parts), class_="shares")
+        for number, (value, share, end) in enumerate(
+            zip(values, shares.tolist(), ends.tolist(), strict=True)
+        )
+    ]

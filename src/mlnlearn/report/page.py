@@ -97,7 +97,7 @@ def report_page(
     others = {name: [other for other in names if other != name] for name in names}
     predictions = [view.predictions(given, name, others[name]) for name in names]
     heading = title or f"What the model says about {_named(names)}"
-    drawing = drawings_section(view)
+    drawing = drawings_section(view, given, predictions)
     sections = [
         ("rules", "Rules", rules_section(view, given)),
         *([("drawing", "Drawings", drawing)] if drawing else []),

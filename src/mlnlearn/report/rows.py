@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from mlnlearn.evaluate.effects import NumberEffect
 from mlnlearn.evaluate.held_out import HeldOut
+from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.row_reasons import RowReasons
 from mlnlearn.model.shown import ShownRule
-from mlnlearn.report.markup import Cell, Markup, TableColumn, table
+from mlnlearn.report.markup import Cell, Markup, TableColumn, table, tag
 from mlnlearn.report.page import whole_page
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.sections import section
 
 _REASONS = 3
+_LONGEST_TITLE = 40
 
 
 def rows_report(
@@ -23,6 +28,7 @@ def rows_report(
     *,
     title: str = "",
     reasons: Sequence[RowReasons] = (),
+    effects: Sequence[NumberEffect] = (),
 ) -> str:
     """Return a page on a model that predicts a column or a relation.
 
@@ -40,6 +46,8 @@ def rows_report(
         Of the page.
     reasons
         Rows with what is said of them, and why.
+    effects
+        How answers follow numbers.
 
     Examples
     --------
@@ -53,6 +61,8 @@ def rows_report(
     if held_out is not None:
         sections.append(("scores", "Scores", _scores(held_out)))
         tiles += [(name, f"{score:.3f}") for name, score, _ in held_out.in_words()]
+    if effects:
+        sections.append(("effects", "Effects", _effects(effects)))
     if len(curve) > 1:
         sections.append(("learning", "Learning", _curve(curve)))
     if reasons:
@@ -118,6 +128,36 @@ def _scores(held_out: HeldOut) -> Markup:
         for name, score, baseline in held_out.in_words()
     ]
     return section("scores", "Scores", table("Scores on rows kept aside", columns, rows))
+
+
+def _effects(effects: Sequence[NumberEffect]) -> Markup:
+    note = (
+        "What the model says if a number changes and all else stays as it is, on average over rows."
+    )
+    together = np.concatenate([effect.answers for effect in effects])
+    plots = [
+        plot(
+            effect.feature,
+            Axis.around(_short(effect.feature), effect.values),
+            Axis.around(_short(effect.of), together),
+            [Series.of(effect.feature, *_steps(effect))],
+        )
+        for effect in effects
+    ]
+    drawn = tag("div", *plots, class_="plots")
+    return section("effects", "Effects of numbers", tag("p", note, class_="note"), drawn)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
+
+
+def _steps(effect: NumberEffect) -> tuple[Floats, Floats]:
+    """Return the curve as steps: trees say the same up to a threshold."""
+    across = np.repeat(effect.values, 2)
+    middles = (effect.values[1:] + effect.values[:-1]) / 2
+    across[1:-1] = np.repeat(middles, 2)
+    return across, np.repeat(effect.answers, 2)
 
 
 def _curve(curve: Sequence[float]) -> Markup:

@@ -16,6 +16,7 @@ from mlnlearn.report.curves import (
     by_database,
     learning_curve,
     learning_plots,
+    passing_by,
     performance_plots,
 )
 from mlnlearn.report.family_trees import MOST_LEAVES, family_key, family_svg
@@ -139,8 +140,13 @@ def _count(value: int | None) -> Cell:
     return Cell.of(None if value is None else float(value), 0)
 
 
-def drawings_section(view: View) -> Markup | None:
-    """Return the trees of a boosted model, or the graph and trees of a Bayes net; else None."""
+def drawings_section(
+    view: View, databases: Sequence[Database] = (), predictions: Sequence[Predictions] = ()
+) -> Markup | None:
+    """Return the trees of a boosted model, or the graph and trees of a Bayes net; else None.
+
+    Nodes of boosted trees show how many of the predicted atoms that come by are true.
+    """
     if isinstance(view, BayesView):
         return section("drawing", "Bayes net", *net_parts(view.model), *_families(view.model))
     if not isinstance(view, BoostedView):
@@ -149,16 +155,21 @@ def drawings_section(view: View) -> Markup | None:
     lone = 0
     for rules in view.model.targets:
         naming = Naming(rules.predicate)
+        judged = next((p for p in predictions if p.predicate == rules.predicate), None)
         trees = [(k, s) for k, s in enumerate(rules.steps, 1) if isinstance(s, Tree)]
         for place, tree in trees:
             if isinstance(tree.root, Leaf):
                 lone += 1
                 continue
             label = f"{naming.head}, tree {place}"
-            drawn = tag("div", tree_svg(tree, naming, label), class_="scroll", tabindex=0)
+            picture = tree_svg(tree, naming, label, passing_by(tree, databases, judged))
+            drawn = tag("div", picture, class_="scroll", tabindex=0)
             parts.append(
                 tag("details", tag("summary", label), drawn, open=not parts, class_="drawn")
             )
+    if parts and predictions:
+        note = "Bars show how many of the atoms that come by a node are true."
+        parts.insert(0, tag("p", note, class_="note"))
     if lone:
         said = "1 tree of a single leaf is" if lone == 1 else f"{lone} trees of a single leaf are"
         parts.append(tag("p", f"{said} left out.", class_="note"))

@@ -5,7 +5,7 @@ A drawing is styled by the page it is in, or by `STYLE`, which makes it stand al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlnlearn.counting.pattern import Body
@@ -15,6 +15,7 @@ from mlnlearn.model.markup import Markup, join, number, tag
 
 _LETTER, _LINE, _PAD, _GAP, _DROP = 7.3, 17, 9, 16, 34
 _ROW, _BAR, _WEIGHT = 22, 90, 64
+_SHARES = 10
 
 STYLE = """
 svg.tree { background: #ffffff; }
@@ -30,8 +31,21 @@ svg.tree { background: #ffffff; }
 .tree rect { fill: #ffffff; stroke: #a9b4c2; }
 .tree .up rect { fill: #e6eff9; stroke: #1f5fae; }
 .tree .down rect { fill: #fbeee2; stroke: #a34a06; }
+.tree .shares rect { stroke: none; fill: #1f5fae; }
+.tree .shares .rest { fill: #d5dbe2; }
 """
 """Colours of a drawing that stands alone, on any page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The examples that come by a node of a tree: how many, and how many of them are true."""
+
+    true: float
+    all: float
+
+    def __str__(self) -> str:
+        return f"{self.true:,.0f} of {self.all:,.0f} true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +58,11 @@ class _Box:
     width: float
     span: float
     children: tuple[_Box, ...] = ()
+    passing: Passing | None = None
 
     @property
     def height(self) -> float:
-        return _LINE * len(self.lines) + 2 * _PAD - 4
+        return _LINE * len(self.lines) + 2 * _PAD - 4 + (_SHARES if self.passing else 0)
 
 
 def rules_svg(chosen: Sequence[TargetRules]) -> Markup:
@@ -108,8 +123,11 @@ class Drawing:
         )
 
 
-def tree_svg(tree: Tree, naming: Naming, label: str) -> Markup:
+def tree_svg(tree: Tree, naming: Naming, label: str, passing: Sequence[Passing] = ()) -> Markup:
     """Return a picture of a tree for a page with a style: tests in boxes, "yes" to the left.
+
+    With the examples that come by each node (a node, its branches yes, then no), each has a bar of
+    how many of them are true.
 
     Examples
     --------
@@ -122,12 +140,12 @@ def tree_svg(tree: Tree, naming: Naming, label: str) -> Markup:
     >>> text.count("<rect"), "rich(p1)" in text, "−0.250" in text
     (3, True, True)
     """
-    return draw_tree(tree, naming, label).svg()
+    return draw_tree(tree, naming, label, passing).svg()
 
 
-def draw_tree(tree: Tree, naming: Naming, label: str) -> Drawing:
+def draw_tree(tree: Tree, naming: Naming, label: str, passing: Sequence[Passing] = ()) -> Drawing:
     """Draw a tree."""
-    root = _measure(tree.root, naming, ())
+    root = _measure(tree.root, naming, (), iter(passing))
     parts: list[Markup] = []
     depth = _draw(root, root.span / 2 + 4, 4.0, 4.0, parts)
     return Drawing(join(parts), root.span + 8, depth + 8, f"{label}: {naming.tree(tree)}")
@@ -188,16 +206,23 @@ def _line(text: str, x: float, top: float, anchor: str, class_: str | None = Non
     return tag("text", text, x=f"{x:.1f}", y=f"{top + 13:.1f}", style=style, class_=class_)
 
 
-def _measure(node: Node, naming: Naming, body: Body) -> _Box:
+def _measure(node: Node, naming: Naming, body: Body, passing: Iterator[Passing]) -> _Box:
+    here = next(passing, None)
+    counted = _LETTER * len(str(here)) * 0.9 if here else 0.0
     if isinstance(node, Leaf):
         text = number(node.value, signed=True)
-        width = _LETTER * len(text) + 2 * _PAD
-        return _Box((text,), True, node.value, width, width)
+        width = max(_LETTER * len(text), counted) + 2 * _PAD
+        lines = (text, str(here)) if here else (text,)
+        return _Box(lines, True, node.value, width, width, passing=here)
     shown = tuple(map(str, naming.atoms(body + node.test)[len(body) :]))
-    width = _LETTER * max(map(len, shown)) + 2 * _PAD
-    below = (_measure(node.yes, naming, body + node.test), _measure(node.no, naming, body))
+    width = max(_LETTER * max(map(len, shown)), counted) + 2 * _PAD
+    below = (
+        _measure(node.yes, naming, body + node.test, passing),
+        _measure(node.no, naming, body, passing),
+    )
     span = max(width, below[0].span + _GAP + below[1].span)
-    return _Box(shown, False, 0.0, width, span, below)
+    lines = (*shown, str(here)) if here else shown
+    return _Box(lines, False, 0.0, width, span, below, here)
 
 
 def _draw(box: _Box, centre: float, left: float, top: float, parts: list[Markup]) -> float:
@@ -247,4 +272,20 @@ def _boxed(box: _Box, centre: float, top: float) -> Markup:
         tag("text", line, x=f"{centre:.1f}", y=f"{top + _PAD + 10 + _LINE * place:.1f}")
         for place, line in enumerate(box.lines)
     ]
-    return tag("g", frame, *lines, class_=kind)
+    return tag("g", frame, *lines, _share_bar(box, centre, top), class_=kind)
+
+
+def _share_bar(box: _Box, centre: float, top: float) -> Markup | None:
+    """Return a bar of the true among the examples that come by."""
+    if box.passing is None:
+        return None
+    wide = box.width - 2 * _PAD
+    true = wide * box.passing.true / max(box.passing.all, 1e-9)
+    left, place = centre - wide / 2, {"y": f"{top + box.height - 12:.1f}", "height": 6}
+    rest = {"x": f"{left + true:.1f}", "width": f"{wide - true:.1f}"}
+    return tag(
+        "g",
+        tag("rect", x=f"{left:.1f}", width=f"{true:.1f}", class_="s0", **place),
+        tag("rect", class_="rest", **rest, **place),
+        class_="shares",
+    )

@@ -159,7 +159,10 @@ class RelationalModel(Shown, Plots, SavedModel):
 
     def probabilities(self, view: Relational, base: RowSet) -> Floats:
         """Return the probabilities of the classes, shape (rows, classes)."""
-        scores = self.scores(view, base)
+        return self.chances(self.scores(view, base))
+
+    def chances(self, scores: Floats) -> Floats:
+        """Return the probabilities of the classes by the scores of rows."""
         if self.kind == "squares":
             raise InputError(f"{self.target} is a number and has no classes", hint="ask for scores")
         if self.kind == "logistic":

@@ -1,0 +1,125 @@
+"""What a model of rows says as one number changes, all else as it is: a curve for each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlnlearn.counting.examples import examples_of
+from mlnlearn.counting.relational import FLAGS, Place, relational
+from mlnlearn.data.load.data import Data
+from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.model.relational.evaluate import Values
+from mlnlearn.model.relational.features import AnyFeature
+from mlnlearn.model.relational.model import RelationalModel
+
+_ROWS = 500
+_POINTS = 21
+
+
+@dataclass(frozen=True, eq=False)
+class NumberEffect:
+    """How answers follow one number.
+
+    Attributes
+    ----------
+    feature
+        The number, in words.
+    values
+        Some of the values that it has in the data, from low to high.
+    answers
+        The mean answer if all rows had that value: a probability, or the predicted number.
+    of
+        What the answer is: a number, or a probability, ``P(…)``.
+    """
+
+    feature: str
+    values: Floats
+    answers: Floats
+    of: str
+
+    @property
+    def spread(self) -> float:
+        """How far the answers go."""
+        return float(np.ptp(self.answers))
+
+
+def number_effects(model: RelationalModel, data: Data, most: int = 6) -> list[NumberEffect]:
+    """Return the curves of the numbers that matter most (partial dependence, Friedman 2001, 8.2).
+
+    A value is put into all rows (at most 500 of them), and the answers are averaged: what the
+    other features say is averaged over, as it is found in the data.
+
+    Parameters
+    ----------
+    model
+        Of a column of a table, or of the label of a task.
+    data
+        Tables as those it was learned from.
+    most
+        How many curves, those that go furthest.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import mlnlearn as ml
+    >>> ages = [20 + k % 50 for k in range(200)]
+    >>> people = {"id": range(200), "age": ages, "old": [str(age > 50) for age in ages]}
+    >>> data = ml.as_data({"person": pl.DataFrame(people)})
+    >>> model = ml.RelationalBoost(target="person.old").fit(data).model
+    >>> curve = ml.number_effects(model, data)[0]
+    >>> curve.feature, curve.of, bool(curve.answers[0] < 0.1 < 0.9 < curve.answers[-1])
+    ('age', 'P(old)', True)
+    """
+    view = relational(data.databases, data.mapping)
+    base = examples_of(view, Place(model.row_set, model.column)).base
+    used = model.used_for(view)
+    columns = used.columns(view, base)
+    chosen = np.linspace(0, base.rows - 1, min(_ROWS, base.rows)).astype(np.int64)
+    rows = {f: Values(v.values[chosen], v.names) for f, v in columns.items()}
+    found = [
+        effect
+        for feature, values in columns.items()
+        if values.names is None
+        and (effect := _effect(used, rows, feature, values.values)) is not None
+    ]
+    moving = [effect for effect in found if effect.spread > 0]
+    return sorted(moving, key=lambda effect: -effect.spread)[:most]
+
+
+def _effect(
+    model: RelationalModel, rows: Mapping[AnyFeature, Values], feature: AnyFeature, seen: Floats
+) -> NumberEffect | None:
+    known = seen[np.isfinite(seen)]
+    if len(known) < 2:
+        return None
+    grid = np.unique(np.quantile(known, np.linspace(0.01, 0.99, _POINTS)))
+    if len(grid) < 2:
+        return None
+    count = len(rows[feature].values)
+    answers = [
+        _mean(model, model.scores_of({**rows, feature: Values(np.full(count, value))}, count))
+        for value in grid
+    ]
+    table = np.stack(answers)
+    moved = int(np.argmax(np.ptp(table, axis=0)))
+    return NumberEffect(str(feature), grid, table[:, moved], _answered(model, moved))
+
+
+def _answered(model: RelationalModel, place: int) -> str:
+    """Say what an answer is."""
+    if model.kind == "squares":
+        return model.target
+    if tuple(model.classes) == FLAGS:
+        return f"P({model.target})"
+    return f"P({model.target} = {model.classes[place if model.kind == 'classes' else 1]})"
+
+
+def _mean(model: RelationalModel, scores: Floats) -> Floats:
+    """Return the mean answer: of each class, of the second one, or the number."""
+    if model.kind == "squares":
+        return scores.mean(axis=0)
+    chances = model.chances(scores)
+    return chances.mean(axis=0) if model.kind == "classes" else chances[:, 1:].mean(axis=0)
