@@ -120,6 +120,7 @@ def _answered(model: RelationalModel, place: int) -> str:
 def _mean(model: RelationalModel, scores: Floats) -> Floats:
     """Return the mean answer: of each class, of the second one, or the number."""
     if model.kind == "squares":
-        return scores.mean(axis=0)
+        return np.asarray(scores.mean(axis=0))
     chances = model.chances(scores)
-    return chances.mean(axis=0) if model.kind == "classes" else chances[:, 1:].mean(axis=0)
+    shown = chances if model.kind == "classes" else chances[:, 1:]
+    return np.asarray(shown.mean(axis=0))

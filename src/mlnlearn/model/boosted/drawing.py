@@ -212,8 +212,8 @@ def _measure(node: Node, naming: Naming, body: Body, passing: Iterator[Passing])
     if isinstance(node, Leaf):
         text = number(node.value, signed=True)
         width = max(_LETTER * len(text), counted) + 2 * _PAD
-        lines = (text, str(here)) if here else (text,)
-        return _Box(lines, True, node.value, width, width, passing=here)
+        said = (text, str(here)) if here else (text,)
+        return _Box(said, True, node.value, width, width, passing=here)
     shown = tuple(map(str, naming.atoms(body + node.test)[len(body) :]))
     width = max(_LETTER * max(map(len, shown)), counted) + 2 * _PAD
     below = (
@@ -281,7 +281,7 @@ def _share_bar(box: _Box, centre: float, top: float) -> Markup | None:
         return None
     wide = box.width - 2 * _PAD
     true = wide * box.passing.true / max(box.passing.all, 1e-9)
-    left, place = centre - wide / 2, {"y": f"{top + box.height - 12:.1f}", "height": 6}
+    left, place = centre - wide / 2, {"y": f"{top + box.height - 12:.1f}", "height": "6"}
     rest = {"x": f"{left + true:.1f}", "width": f"{wide - true:.1f}"}
     return tag(
         "g",
