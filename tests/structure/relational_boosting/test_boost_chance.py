@@ -5,6 +5,8 @@ import pytest
 
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import FLAGS, Link, Nominal, Number, Place, Relational, RowSet
+from mlnlearn.data.database import Database
+from mlnlearn.logic.schema import Schema
 from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.blend import believed
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
@@ -89,3 +91,35 @@ def test_a_gain_is_believed_by_how_certain_it_is():
     assert believed(-many, np.ones(100_000)) == 0.0
     # examples that stand for many are no more of them
     assert believed(many, np.full(100_000, 7.0)) == pytest.approx(believed(many, np.ones(100_000)))
+
+
+def random_relations(seed):
+    """Return twenty-five relations of fourteen entities, each by the toss of a coin."""
+    rng = np.random.default_rng(seed)
+    names = [f"E{number}" for number in range(14)]
+    facts = {
+        f"r{number}": [(names[i], names[j]) for i, j in np.argwhere(rng.random((14, 14)) < 0.15)]
+        for number in range(25)
+    }
+    return Database.from_facts(Schema.of(*(f"{name}(e,e)" for name in facts)), facts), "r0"
+
+
+def random_colours(seed):
+    """Return colours by chance of people who know each other by chance."""
+    rng = np.random.default_rng(seed)
+    names = [f"P{number}" for number in range(200)]
+    facts = {
+        "knows": [(names[i], names[j]) for i, j in rng.integers(0, 200, (800, 2))],
+        "colour": [(name, f"C{c}") for name, c in zip(names, rng.integers(0, 4, 200), strict=True)],
+    }
+    return Database.from_facts(Schema.of("knows(p,p)", "colour(p,c!)"), facts), "colour"
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("made", [random_relations, random_colours])
+def test_paths_and_labels_of_neighbours_by_chance_say_nothing(made, seed):
+    # a label that is held out must not be learned from as that of a neighbour, nor choose paths
+    database, target = made(seed)
+    fitted = RelationalBoost(target=target, seed=seed, patience=5).fit(database)
+    assert fitted.notes.by_trees <= 0.1
+    assert fitted.notes.by_tests <= 0.1

@@ -122,15 +122,24 @@ class OwnEvaluator(Evaluator):
         Where labels stand.
     folds
         The fold of each row of the base; of fold -1, nothing is hidden.
+    hidden
+        Rows of the base whose labels are hidden from all rows.
     """
 
     home: Place = field(kw_only=True)
     folds: Ints = field(kw_only=True)
+    hidden: Ints | None = field(kw_only=True, default=None)
     _by_fold: dict[int, Evaluator] = field(default_factory=dict)
 
     def reads_own(self, feature: AnyFeature) -> bool:
         """Whether a feature reads labels of other rows."""
         return reads_own(feature, self.home)
+
+    def hiding(self, rows: Ints) -> OwnEvaluator:
+        """Return what evaluates with the labels of some rows hidden from all."""
+        return OwnEvaluator(
+            self.data, self.timed, self.until, home=self.home, folds=self.folds, hidden=rows
+        )
 
     def values(
         self, feature: AnyFeature, base: RowSet, rows: NDArray[np.integer] | None = None
@@ -149,8 +158,10 @@ class OwnEvaluator(Evaluator):
 
     def _of_fold(self, fold: int, base: RowSet) -> Evaluator:
         if fold not in self._by_fold:
-            seen = self.data
-            if fold >= 0:
-                seen = without_labels(seen, self.home, base, self.folds == fold)
+            seen, hidden = self.data, (self.folds == fold) & (fold >= 0)
+            if self.hidden is not None:
+                hidden[self.hidden] = True
+            if hidden.any():
+                seen = without_labels(seen, self.home, base, hidden)
             self._by_fold[fold] = Evaluator(seen, self.timed, self.until)
         return self._by_fold[fold]

@@ -390,9 +390,9 @@ class _Learning:
 
     def _boosting(self, table: FeatureTable, rows: Ints, number: int) -> BoostingRun:
         """Return a run of some examples: the first of all, the others without a fold."""
-        usable = table.usable[number]
+        usable, known = table.usable[number], table.of_run(number)
         weight = self.examples.weight
-        return BoostingRun(table, self.loss, self.label, weight, rows, self.settings, usable)
+        return BoostingRun(known, self.loss, self.label, weight, rows, self.settings, usable)
 
     def fitted(
         self,

@@ -91,12 +91,17 @@ class FeatureTable:
     usable
         Which features may be used by a run of all examples (the first row), and by one without the
         examples of each fold (those after it): the ones chosen without looking at their labels.
+    own, own_bins
+        Which features in bins read labels of other rows, and their bins where those of a fold are
+        hidden from all rows, (folds, features, examples).
     """
 
     opened: list[Opened]
     columns: list[Feature]
     binned: Binned
     usable: NDArray[np.bool_]
+    own: Ints
+    own_bins: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
         self._places = {feature: at for at, feature in enumerate(self.features)}
@@ -121,7 +126,21 @@ class FeatureTable:
         )
         sparse = np.arange(len(self.opened), len(self.opened) + len(self.columns))
         usable = self.usable[:, np.concatenate([kept, sparse])]
-        return FeatureTable([self.opened[at] for at in kept], self.columns, binned, usable)
+        still = np.isin(self.own, kept)
+        own = np.searchsorted(kept, self.own[still])
+        opened = [self.opened[at] for at in kept]
+        return FeatureTable(opened, self.columns, binned, usable, own, self.own_bins[:, still])
+
+    def of_run(self, number: int) -> FeatureTable:
+        """Return what a run may know: the first of all labels, others of none of their fold.
+
+        A label that is hidden must not be learned from as that of a neighbour either.
+        """
+        if not number or not len(self.own):
+            return self
+        bins = self.binned.bins.copy()
+        bins[self.own] = self.own_bins[number - 1]
+        return replace(self, binned=replace(self.binned, bins=bins))
 
     def place(self, feature: AnyFeature) -> int:
         """Return the number of a feature; sparse columns come after those in bins."""
@@ -240,7 +259,20 @@ class FeatureSearch:
         lowered = np.array([self._doubt(one.feature) + _chance(one.binning) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
         binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
-        return FeatureTable(kept, columns, binned, usable)
+        return FeatureTable(kept, columns, binned, usable, *self._own_bins(kept))
+
+    def _own_bins(self, kept: list[Opened]) -> tuple[Ints, NDArray[np.uint8]]:
+        """Return which features read labels, and their bins with those of each fold hidden."""
+        own = [at for at, one in enumerate(kept) if self.evaluator.reads_own(one.feature)]
+        bins = np.zeros((len(self.folds), len(own), self.base.rows), np.uint8)
+        for number, fold in enumerate(self.folds if own else ()):
+            assert isinstance(self.evaluator, OwnEvaluator)
+            hiding = self.evaluator.hiding(fold)
+            for place, at in enumerate(own):
+                check_time()
+                values = hiding.values(kept[at].feature, self.base)
+                bins[number, place] = kept[at].binning.bins(values)
+        return np.array(own, np.int64), bins
 
     def _doubt(self, feature: AnyFeature) -> float:
         """Return what a feature's gain is lowered by: of many, one is the best by chance.
@@ -273,7 +305,10 @@ class FeatureSearch:
         base, view = self.base, self.evaluator.data
         opened = self._scored(features_at(None, self.evaluator, base), sampled)
         if not self.evaluator.timed:
-            opened += self._scored(self._closing(), sampled)
+            closing = self._closing()
+            for one in self._scored(iter(closing), sampled):
+                picked = closing[one.feature]
+                opened.append(replace(one, scores=np.where(picked, one.scores, -np.inf)))
         if isinstance(self.evaluator, OwnEvaluator) and self.evaluator.home.column is not None:
             own = own_features(self.evaluator, base, self.evaluator.home)
             opened += self._scored(own, sampled)
@@ -292,10 +327,20 @@ class FeatureSearch:
             level = [fresh[place] for place in order]
         return opened, found
 
-    def _closing(self) -> Iterator[AnyFeature]:
+    def _closing(self) -> dict[AnyFeature, NDArray[np.bool_]]:
+        """Return connections of links, each with the runs that may use it: by their own labels."""
         most = self.settings.max_features // 4
         rows = np.arange(self.base.rows)
-        return closing_features(self.evaluator.data, self.base, rows, self.gradients, most)
+        found: dict[AnyFeature, NDArray[np.bool_]] = {}
+        for number in range(1 + len(self.folds)):
+            gradients = self.gradients
+            if number:
+                gradients = gradients.copy()
+                gradients[self.folds[number - 1]] = 0.0
+            for feature in closing_features(self.evaluator.data, self.base, rows, gradients, most):
+                picked = found.setdefault(feature, np.zeros(1 + len(self.folds), np.bool_))
+                picked[number] = True
+        return found
 
     def _scored(self, features: Iterator[AnyFeature], sampled: _Sample) -> list[Opened]:
         """Score features; those whose values were seen before are left out."""
