@@ -18,7 +18,7 @@ from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
 _MOST, _BY_EXAMPLES = 8.0, 50  # the largest factor, and examples that allow one more
-_DOUBT = 0.5  # examples of each class that are taken to have another label than they seem
+_DOUBT = 0.1  # examples of each class that are taken to have another label than they seem
 _WORTH = 0.01  # of what is gained: what a second part must add
 _CHOSEN = 2.0  # by how much the variance of a gain is doubted more than it seems
 _LITTLE = 0.1
