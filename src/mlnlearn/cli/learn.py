@@ -169,34 +169,35 @@ def learn(
     )
     if asked is not None:
         chosen = configured(learner, entry, set_ or (), (asked,), seed, base, preset)
-    if rows:
-        with resumable(run):
+    with resumable(run):
+        if rows:
             learn_rows(learner, chosen, data, run, out, json=json)
-        return
-    model, cost = _learned(learner, chosen, data, run, out)
+        else:
+            ordered = (base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem")
+            _learn_rules(learner, chosen, data, run, out, json=json, ordered=ordered)
+
+
+def _learn_rules(
+    name: str, learner: Any, data: ml.Data, run: ml.Run, out: Path, *, json: bool, ordered: bool
+) -> None:
+    """Learn a model, write it, and show its rules."""
+    with ml.measured() as cost:
+        model = fit(name, learner, data, run).model
+    model.save(out)
+    keep_mapping(out, model, data)
     rules = _rules(model)
     if json:
         print_json(
             {
-                "learner": learner,
+                "learner": name,
                 "rules": [{"rule": rule, "weight": weight} for rule, weight in rules],
                 "train_cpu_seconds": cost.cpu_seconds,
                 "peak_memory_mb": cost.megabytes,
             }
         )
         return
-    _print_rules(rules, ordered=(base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem"))
+    _print_rules(rules, ordered=ordered)
     console().print(f"\n{cost}; written to {out}")
-
-
-def _learned(name: str, learner: Any, data: ml.Data, run: ml.Run, out: Path) -> tuple[Any, Any]:
-    """Learn and write a model; return it, and what it cost."""
-    with resumable(run):
-        with ml.measured() as cost:
-            model = fit(name, learner, data, run).model
-        model.save(out)
-        keep_mapping(out, model, data)
-    return model, cost
 
 
 def configured(
