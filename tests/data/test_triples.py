@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.data.load import triples
 from mlnlearn.data.load.triples import read_triples
 from mlnlearn.data.triple_view import database_of, graph_of
 
@@ -38,6 +39,19 @@ def test_every_format_gives_the_same_graph(tmp_path, name, text, order):
     graph = ml.read_graph(written(tmp_path, name, text), order=order).train
     assert set(graph.rows()) == set(ROWS)
     assert graph.rows() == ml.from_triples(ROWS).train.rows()
+
+
+@pytest.mark.parametrize("letters", [1, 7, 20, 30])
+def test_files_are_read_a_piece_at_a_time(tmp_path, monkeypatch, letters):
+    monkeypatch.setattr(triples, "_TEXT_AT_ONCE", letters)
+    path = written(tmp_path, "kg.tsv", "\n" + "\n".join("\t".join(row) for row in ROWS) + "\nbad\n")
+    with pytest.raises(ml.InputError, match=r"kg\.tsv:5: expected 3 cells"):
+        read_triples(path)
+    heads, relations, tails = read_triples(
+        written(tmp_path, "kg.tsv", "\n\n".join("\t".join(row) for row in ROWS))
+    )
+    assert list(zip(heads, relations, tails, strict=True)) == ROWS
+    assert heads[0] is tails[1]  # a name is kept once
 
 
 def test_n_triples(tmp_path):

@@ -25,6 +25,7 @@ _OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | 
     zip("spohrt", ("head", "relation", "tail") * 2, strict=True)
 )
 _MOST_PROBLEMS = 1000
+_TEXT_AT_ONCE = 1 << 20  # letters that are split into lines
 _RESOURCE = r"<([^<>\"{}|^`\\\s]*)>|(_:\S+)"
 _LITERAL = r"(\"(?:[^\"\\]|\\.)*\"(?:@[\w-]+|\^\^<[^<>\s]*>)?)"
 _N_TRIPLE = re.compile(
@@ -56,13 +57,14 @@ def read_triples(path: AnyPath, *, order: str = "") -> Columns:
     (['Anna'], ['born in'], ['Prague'])
     """
     places = _order(order)
-    lines = read_text(path).split("\n")
-    split = _splitter(Path(path), lines)
+    whole = read_text(path)
+    split = _splitter(Path(path), whole)
     columns: list[list[str]] = [[], [], []]
     add = [column.append for column in columns]
+    once: dict[str, str] = {}  # a name that stands in many triples is kept once
     problems: list[InputError] = []
     first = True
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(whole), start=1):
         text = line.removesuffix("\r")
         if not text or text.isspace():
             continue
@@ -86,7 +88,7 @@ def read_triples(path: AnyPath, *, order: str = "") -> Columns:
                 break
             continue
         for place, cell in zip(places, cells, strict=True):
-            add[place](cell)
+            add[place](once.setdefault(cell, cell))
     if problems:
         raise problems[0] if len(problems) == 1 else InputErrors(problems)
     if not columns[0]:
@@ -115,11 +117,23 @@ def _header(cells: Sequence[str]) -> tuple[int, ...]:
     return tuple(_PLACES.index(word) for word in known)
 
 
-def _splitter(path: Path, lines: list[str]) -> Callable[[str], list[str]]:
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, without all of them in memory at once."""
+    start = 0
+    while True:
+        stop = text.find("\n", start + _TEXT_AT_ONCE)
+        if stop < 0:
+            yield from text[start:].split("\n")
+            return
+        yield from text[start:stop].split("\n")
+        start = stop + 1
+
+
+def _splitter(path: Path, text: str) -> Callable[[str], list[str]]:
     """Return what splits a line of this file in cells."""
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     ending = endings[-1] if endings else ""
-    start = next((line for line in lines if line.strip()), "")
+    start = next((line for line in _lines(text) if line.strip()), "")
     if ending in (".nt", ".ntriples") or ("\t" not in start and _N_TRIPLE.match(start)):
         return _n_triple
     if ending == ".csv" or ("\t" not in start and start.count(",") >= 2):
