@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.counting.mine_paths import count_rules
+from mlnlearn.counting.path_evidence import Collector
+from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.counting.walks import reversed_path
 from mlnlearn.model.paths.rules import parse_rule, read_rules
 
@@ -100,6 +103,28 @@ def test_rules_with_constants_have_the_counts_of_brute_force(case):
         if support and body_link != link:
             expected[link, body_link, (c, "")] = (support, len(holds))
     assert found == expected
+
+
+def test_an_answer_taken_as_unknown_is_in_no_count(case):
+    """What speaks for each candidate is what rules counted without the triple would say."""
+    _, _, split, _ = case
+    graph, everyone = split.train, np.arange(len(split.train.entities))
+    paths = [path for length in (1, 2) for path in product((1, 3), repeat=length)]  # of r1 alone
+    heads = np.zeros(len(paths), np.int64)
+
+    def said(facts, counted, x, answer):
+        (support, body, _), _ = count_rules(
+            counted, heads, paths, everyone, most_walks=1 << 20, most_rows=1 << 40
+        )
+        collector = Collector(facts, ConstantRules.none(), 5.0, 1, 1 << 20)
+        answers = None if answer is None else np.array([answer])
+        found = collector.collect(LinkRules(0, paths, support, body), np.array([x]), answers)
+        return dict(zip(found.candidates.tolist(), found.shared[:, :2].tolist(), strict=True))
+
+    for place in np.flatnonzero(graph.triples[1] == 0).tolist():
+        x, _, y = graph.triples[:, place].tolist()
+        others = ml.Graph(graph.entities, graph.relations, np.delete(graph.triples, place, axis=1))
+        assert said(graph, graph, x, y) == said(others, others, x, None)
 
 
 @pytest.mark.parametrize("aggregation", ["learned", "noisy-or", "maximum"])
@@ -305,10 +330,26 @@ def test_validation_triples_choose_how_rules_are_put_together():
     train = [row for number, row in enumerate(rows) if number not in held]
     split = ml.from_triples(train, [rows[number] for number in sorted(held)])
     model = ml.Paths(max_length=2, epochs=2).fit(split).model
-    found = {
-        how: replace(model, aggregation=how).rank(split.valid).mrr for how in ("learned", "maximum")
-    }
-    assert model.aggregation == max(found, key=lambda how: found[how])
+    learned = ml.Paths(max_length=2, epochs=2).fit(split.train).model
+    less = {link: replace(w, rules=0.0 * w.rules) for link, w in learned.weights.items()}
+    ways = [replace(learned, aggregation=how) for how in ("learned", "maximum", "noisy-or")]
+    ways.append(replace(learned, weights=less))
+    assert model.rank(split.valid).mrr >= max(way.rank(split.valid).mrr for way in ways)
+    few = ml.from_triples(train, [rows[number] for number in sorted(held)[:10]])
+    assert ml.Paths(max_length=2, epochs=2).fit(few).model.aggregation == "learned"
+
+
+def test_where_relations_are_random_rules_are_not_believed():
+    # few entities are in most triples, and one triple says nothing of another
+    rng = np.random.default_rng(1)
+    often = 1.0 / np.arange(1, 61)
+    ends = rng.choice(60, (2, 500), p=often / often.sum())
+    rows = sorted({(f"e{a}", f"r{rng.integers(3)}", f"e{b}") for a, b in ends.T.tolist()})
+    held = rng.permutation(len(rows))
+    valid, train = ([rows[number] for number in part] for part in (held[:80], held[80:]))
+    split = ml.from_triples(train, valid)
+    by_hand = ml.Paths(max_length=2).fit(split.train).model.rank(split.valid).mrr
+    assert ml.Paths(max_length=2).fit(split).model.rank(split.valid).mrr > by_hand
 
 
 def test_planted_rules_come_first():

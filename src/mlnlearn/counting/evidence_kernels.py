@@ -18,14 +18,8 @@ _CERTAIN = 0.999
 
 
 @njit(cache=True, nogil=True)
-def confidence(support, body, smoothing, least, is_training, is_answer):  # type: ignore[no-untyped-def]
-    """Return the confidence of a rule, without the pair at hand where that is a known one.
-
-    A rule that without the pair had too little support to be there says nothing.
-    """
-    if is_training:
-        body -= 1
-        support -= is_answer
+def confidence(support, body, smoothing, least):  # type: ignore[no-untyped-def]
+    """Return the confidence of a rule; with too little support to be there it says nothing."""
     return min(support / (body + smoothing), _CERTAIN) if support >= least else 0.0
 
 
@@ -97,18 +91,30 @@ def _touch(y, tick, room, number):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sum_up(rows, first, last, kind, counts, bounds, answer, tick, room, number):  # type: ignore[no-untyped-def]
-    """Add the rules of one kind to the sums of their candidates: their noisy-or and the surest."""
+    """Add the rules of one kind to the sums of their candidates: their noisy-or and the surest.
+
+    The rows of a rule stand together. A rule that leads to an answer that is taken as unknown has
+    one pair less to its support, whichever candidate it speaks for: it would have been counted so.
+    """
     support, body = counts
     smoothing, least = bounds
     sums = room[1]
-    for row in range(first, last):
-        rule, y = rows[row, 0], rows[row, 1]
-        number = _touch(y, tick, room, number)
-        share = confidence(
-            support[rule], body[rule], smoothing, least, answer >= 0, np.int64(y == answer)
-        )
-        sums[y, 2 * kind] -= np.log1p(-share)
-        sums[y, 2 * kind + 1] = max(sums[y, 2 * kind + 1], share)
+    begin = first
+    while begin < last:
+        rule = rows[begin, 0]
+        stop = begin
+        finds_answer = 0
+        while stop < last and rows[stop, 0] == rule:
+            if rows[stop, 1] == answer:
+                finds_answer = 1
+            stop += 1
+        share = confidence(support[rule] - finds_answer, body[rule], smoothing, least)
+        for row in range(begin, stop):
+            y = rows[row, 1]
+            number = _touch(y, tick, room, number)
+            sums[y, 2 * kind] -= np.log1p(-share)
+            sums[y, 2 * kind + 1] = max(sums[y, 2 * kind + 1], share)
+        begin = stop
     return number
 
 

@@ -35,6 +35,7 @@ _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
 _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
+_KEPT = (0.5, 0.0)  # shares of the rules' own weights, tried beside all of them
 _COUNTINGS = 8  # parts in which rules are counted, between looks at the clock,
 _FIRST_COUNTING = 8  # after a first one, so much smaller, that shows which are worth it
 _MINING = 0.4  # the share of a limited time that is spent on finding rules
@@ -141,8 +142,8 @@ class Paths(Learner[PathModel, PathNotes]):
         ----------
         data
             A graph; a split, of which the training part is learned from, and the validation part,
-            where there is one, says whether learned weights or the surest rules rank better; or
-            what other learners take, whose facts are then read as triples.
+            where there is one, says which way to put rules together ranks best; or what other
+            learners take, whose facts are then read as triples.
         run
             Its limits, and who is told of progress.
         """
@@ -192,15 +193,20 @@ class Paths(Learner[PathModel, PathNotes]):
             yield Fitted(replace(model, weights=dict(found)), notes)
 
     def _better(self, model: PathModel, split: GraphSplit) -> PathModel:
-        """Return the model with weights, or by the surest rules, as validation triples say."""
+        """Return the way to put rules together that ranks validation triples best.
+
+        Beside the weights as learned there are those with less or nothing of the rules' own, which
+        fit chance where rules are many and triples few, and the two ways that need no weights.
+        """
         count = split.valid.shape[1]
         if self.aggregation != "learned" or not model.weights or count < _LEAST_VALID:
             return model
         rng = np.random.default_rng([self.seed, 2])
         some = split.valid[:, np.sort(rng.permutation(count)[:_MOST_VALID])]
-        other = replace(model, aggregation="maximum")
-        mine, theirs = (one.rank(some, filtered=split.valid).mrr for one in (model, other))
-        return model if mine >= theirs else other
+        unweighted: tuple[Aggregation, ...] = ("maximum", "noisy-or")
+        ways = [model, *(_with_less(model, share) for share in _KEPT)]
+        ways += [replace(model, aggregation=how) for how in unweighted]
+        return max(ways, key=lambda way: way.rank(some, filtered=split.valid).mrr)
 
     def _identity(self, graph: Graph) -> Identity:
         parts = {
@@ -375,6 +381,15 @@ class Paths(Learner[PathModel, PathNotes]):
             shrinkage=self.shrinkage,
             rng=rng,
         )
+
+
+def _with_less(model: PathModel, share: float) -> PathModel:
+    """Return a model with a share of the rules' own weights."""
+    weights = {
+        link: replace(weights, rules=share * weights.rules)
+        for link, weights in model.weights.items()
+    }
+    return replace(model, weights=weights)
 
 
 def _length(graph: Graph) -> int:

@@ -10,6 +10,7 @@ confidence alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,129 +110,118 @@ def fit_weights(
     rng: np.random.Generator,
 ) -> LinkWeights:
     """Fit the weights of a link to choices."""
-    evidence = choices.evidence
-    rules, shared, having = start.rules.copy(), start.shared.copy(), start.having.copy()
     usable = np.flatnonzero(choices.answers >= 0)
+    found = LinkWeights(start.rules.copy(), start.shared.copy(), start.having.copy())
     if len(usable):
         order = np.concatenate([rng.permutation(usable) for _ in range(epochs)])
-        frequency_one = evidence.shared[:, 6] == 0.0
-        _fit(
-            order,
-            evidence.row_starts,
-            evidence.rules,
-            evidence.places,
-            np.log2(1.0 + evidence.walks),
-            evidence.candidate_starts,
-            evidence.candidates,
-            evidence.shared,
-            choices.answers,
-            choices.left_out,
-            choices.crowds,
-            frequency_one,
-            own.starts,
-            own.links,
-            back,
-            rules,
-            shared,
-            having,
-            rate,
-            shrinkage,
-            _HAVING_SHRINKAGE,
-        )
-    return LinkWeights(rules, shared, having)
+        links = own.starts, own.links, back
+        weights = found.rules, found.shared, found.having
+        _fit(order, _arrays(choices), links, weights, rate, shrinkage, _HAVING_SHRINKAGE)
+    return found
+
+
+def _arrays(choices: Choices) -> tuple[NDArray[Any], ...]:
+    """Return what compiled loops read of queries."""
+    evidence = choices.evidence
+    return (
+        evidence.row_starts,
+        evidence.rules,
+        evidence.places,
+        np.log2(1.0 + evidence.walks),
+        evidence.candidate_starts,
+        evidence.candidates,
+        evidence.shared,
+        choices.answers,
+        choices.left_out,
+        choices.crowds,
+        evidence.shared[:, 6] == 0.0,
+    )
 
 
 @njit(cache=True, nogil=True)
-def _fit(  # type: ignore[no-untyped-def]  # noqa: PLR0915 - one loop, compiled
-    order,
-    row_starts,
-    row_rules,
-    row_places,
-    row_values,
-    candidate_starts,
-    candidates,
-    features,
-    answers,
-    left_out,
-    crowds,
-    only_one,
-    own_starts,
-    own_links,
-    back,
-    rules,
-    shared,
-    having,
-    rate,
-    shrinkage,
-    having_shrinkage,
-):
-    width = features.shape[1]
+def _chances(query, arrays, own, weights, chances):  # type: ignore[no-untyped-def]
+    """Write the probability of each candidate of a query; returns the room, grown if need be."""
+    row_starts, row_rules, row_places, row_values, candidate_starts = arrays[:5]
+    candidates, features, answers, left_out, crowds, only_one = arrays[5:]
+    own_starts, own_links, back = own
+    rules, shared, having = weights
+    first, last = candidate_starts[query], candidate_starts[query + 1]
+    count = last - first
+    if count > len(chances):
+        chances = np.empty(2 * count)
+    for place in range(count):
+        k = first + place
+        if left_out[k]:
+            continue
+        y = candidates[k]
+        score = crowds[k]
+        for f in range(features.shape[1]):
+            score += features[k, f] * shared[f]
+        for h in range(own_starts[y], own_starts[y + 1]):
+            # the only link back of the answer is the one that is taken as unknown
+            if not (place == answers[query] and own_links[h] == back and only_one[k]):
+                score += having[own_links[h]]
+        chances[place] = score
+    for row in range(row_starts[query], row_starts[query + 1]):
+        chances[row_places[row]] += rules[row_rules[row]] * row_values[row]
+    highest = -np.inf
+    for place in range(count):
+        if not left_out[first + place]:
+            highest = max(highest, chances[place])
+    total = 0.0
+    for place in range(count):
+        chances[place] = 0.0 if left_out[first + place] else np.exp(chances[place] - highest)
+        total += chances[place]
+    for place in range(count):
+        chances[place] /= total
+    return chances
+
+
+@njit(cache=True, nogil=True)
+def _fit(order, arrays, own, weights, rate, shrinkage, having_shrinkage):  # type: ignore[no-untyped-def]
+    """Fit weights, in place, to queries in an order."""
+    row_starts, row_rules, row_places, row_values, candidate_starts = arrays[:5]
+    candidates, features, answers, _, _, only_one = arrays[5:]
+    own_starts, own_links, back = own
+    rules, shared, having = weights
     rule_size = np.full(len(rules), 0.1)
-    shared_size = np.full(width, 0.1)
-    having_size = np.full(len(having), 0.1)
-    scores = np.empty(1 << 10)
-    shared_slope = np.empty(width)
-    having_slope = np.zeros(len(having))
+    shared_size, shared_slope = np.full(len(shared), 0.1), np.empty(len(shared))
+    having_size, having_slope = np.full(len(having), 0.1), np.empty(len(having))
+    slopes = np.empty(1 << 10)
     for step in range(len(order)):
         now = rate * (1.0 - step / len(order))
         query = order[step]
+        slopes = _chances(query, arrays, own, weights, slopes)
         first, last = candidate_starts[query], candidate_starts[query + 1]
-        count = last - first
-        if count > len(scores):
-            scores = np.empty(2 * count)
         chosen = answers[query]
-        for place in range(count):
-            k = first + place
-            if left_out[k]:
-                continue
-            y = candidates[k]
-            score = crowds[k]
-            for f in range(width):
-                score += features[k, f] * shared[f]
-            for h in range(own_starts[y], own_starts[y + 1]):
-                # the only link back of the answer is the one that is taken as unknown
-                if not (place == chosen and own_links[h] == back and only_one[k]):
-                    score += having[own_links[h]]
-            scores[place] = score
-        for row in range(row_starts[query], row_starts[query + 1]):
-            scores[row_places[row]] += rules[row_rules[row]] * row_values[row]
-        highest = -np.inf
-        for place in range(count):
-            if not left_out[first + place]:
-                highest = max(highest, scores[place])
-        total = 0.0
-        for place in range(count):
-            scores[place] = 0.0 if left_out[first + place] else np.exp(scores[place] - highest)
-            total += scores[place]
-        for place in range(count):
-            scores[place] /= total
-        scores[chosen] -= 1.0
+        slopes[chosen] -= 1.0
         shared_slope[:] = 0.0
         having_slope[:] = 0.0
-        for place in range(count):
-            slope = scores[place]
+        for place in range(last - first):
+            slope = slopes[place]
             if abs(slope) < 1e-7:
                 continue
             k = first + place
             y = candidates[k]
-            for f in range(width):
+            for f in range(len(shared)):
                 shared_slope[f] += slope * features[k, f]
             for h in range(own_starts[y], own_starts[y + 1]):
                 if not (place == chosen and own_links[h] == back and only_one[k]):
                     having_slope[own_links[h]] += slope
-        for f in range(width):
-            slope = shared_slope[f]
-            shared_size[f] += slope * slope
-            shared[f] -= now * slope / np.sqrt(shared_size[f])
+        for f in range(len(shared)):
+            _step(shared, shared_size, f, shared_slope[f], now)
         for h in range(len(having)):
             if having_slope[h] != 0.0:
-                slope = having_slope[h] + having_shrinkage * having[h]
-                having_size[h] += slope * slope
-                having[h] -= now * slope / np.sqrt(having_size[h])
+                _step(having, having_size, h, having_slope[h] + having_shrinkage * having[h], now)
         for row in range(row_starts[query], row_starts[query + 1]):
-            slope = scores[row_places[row]] * row_values[row]
+            slope = slopes[row_places[row]] * row_values[row]
             if abs(slope) > 1e-6:
                 rule = row_rules[row]
-                slope += shrinkage * rules[rule]
-                rule_size[rule] += slope * slope
-                rules[rule] -= now * slope / np.sqrt(rule_size[rule])
+                _step(rules, rule_size, rule, slope + shrinkage * rules[rule], now)
+
+
+@njit(cache=True, nogil=True)
+def _step(weights, sizes, number, slope, rate):  # type: ignore[no-untyped-def]
+    """Move a weight against its slope, the less the steeper its slopes have been."""
+    sizes[number] += slope * slope
+    weights[number] -= rate * slope / np.sqrt(sizes[number])
