@@ -1,6 +1,7 @@
 """Triples from files, frames and rows: every format the same graph, every fault with its place."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,34 @@ def test_n_triples(tmp_path):
         read_triples(written(tmp_path, "kg.nt", "<a> <b> .\n"))
     with pytest.raises(ml.InputError, match=r"kg\.nt:1: the head of the triple is empty"):
         read_triples(written(tmp_path, "kg.nt", "<> <b> <c> .\n"))
+
+
+def test_letters_of_n_triples_by_their_numbers(tmp_path):
+    text = (
+        "<http://ex.org/\\u00e4> <http://ex.org/\\U0001F600> <http://ex.org/ä> .\n"
+        '<http://ex.org/b> <http://ex.org/name> "\\u00e4 \\\\u00e4 \\u0022 \\uD800" .\n'
+    )
+    heads, relations, tails = read_triples(written(tmp_path, "kg.nt", text))
+    assert heads[0] == tails[0] == "http://ex.org/ä"
+    assert relations[0] == "http://ex.org/\U0001f600"
+    # what would end the literal, or is no letter, stays as it is written
+    assert tails[1] == '"ä \\\\u00e4 \\u0022 \\uD800"'
+
+
+def test_tabs_within_quotes(tmp_path):
+    found = read_triples(written(tmp_path, "kg.tsv", '"a\tb"\tr\tc\n"d"\tr\tc\n'))
+    assert found == (["a\tb", '"d"'], ["r", "r"], ["c", "c"])
+
+
+def test_a_first_line_that_may_hold_titles_is_doubted(tmp_path):
+    rows = "".join(f"a{k}\tr\ta{k + 1}\n" for k in range(3))
+    with pytest.warns(
+        ml.DataWarning, match=r"kg\.tsv: the names of the first triple \(from, rel, to\)"
+    ):
+        read_triples(written(tmp_path, "kg.tsv", "from\trel\tto\n" + rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_triples(written(tmp_path, "kg.tsv", "from\tr\tto\n" + rows))
 
 
 def test_frames_and_arrays():

@@ -10,6 +10,7 @@ import csv
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ _OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | 
 )
 _MOST_PROBLEMS = 1000
 _TEXT_AT_ONCE = 1 << 20  # letters that are split into lines
-_RESOURCE = r"<([^<>\"{}|^`\\\s]*)>|(_:\S+)"
+_CODE_POINT = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
+_RESOURCE = rf"<((?:[^<>\"{{}}|^`\\\s]|{_CODE_POINT})*)>|(_:\S+)"
 _LITERAL = r"(\"(?:[^\"\\]|\\.)*\"(?:@[\w-]+|\^\^<[^<>\s]*>)?)"
 _N_TRIPLE = re.compile(
     rf"\s*(?:{_RESOURCE})\s*<([^<>\s]*)>\s*(?:{_RESOURCE}|{_LITERAL})\s*\.\s*(?:#.*)?\Z"
@@ -93,7 +95,22 @@ def read_triples(path: AnyPath, *, order: str = "") -> Columns:
         raise problems[0] if len(problems) == 1 else InputErrors(problems)
     if not columns[0]:
         raise InputError("there is no triple in the file", Location(str(path)))
+    _doubt_header(columns, Location(str(path)))
     return columns[0], columns[1], columns[2]
+
+
+def _doubt_header(columns: Sequence[list[str]], where: Location) -> None:
+    """Warn of a first triple whose names are all of them in no other."""
+    first = {column[0] for column in columns}
+    again = any(name in first for column in columns for name in islice(column, 1, None))
+    if len(columns[0]) > 2 and len(first) == 3 and not again:
+        shown = ", ".join(column[0] for column in columns)
+        warnings.warn(
+            f"{where}: the names of the first triple ({shown}) are in no other: if they are "
+            "titles, call them head, relation and tail",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _order(order: str) -> tuple[int, ...]:
@@ -142,7 +159,10 @@ def _splitter(path: Path, text: str) -> Callable[[str], list[str]]:
 
 
 def _tab(line: str) -> list[str]:
-    return line.split("\t")
+    cells = line.split("\t")
+    if len(cells) > 3 and '"' in line:  # a tab within quotes
+        return next(csv.reader([line], delimiter="\t"))
+    return cells
 
 
 def _comma(line: str) -> list[str]:
@@ -156,13 +176,26 @@ def _n_triple(line: str) -> list[str]:
     if found is None:
         raise ValueError("expected <subject> <predicate> <object> . as N-Triples has it")
     subject, subject_blank, relation, thing, thing_blank, literal = found.groups()
-    return [subject or subject_blank or "", relation, thing or thing_blank or literal or ""]
+    cells = [subject or subject_blank or "", relation, thing or thing_blank or literal or ""]
+    return [_decoded(cell) for cell in cells] if "\\" in line else cells
+
+
+def _decoded(name: str) -> str:
+    """Return a name with the letters that N-Triples may write by their numbers."""
+
+    def letter(found: re.Match[str]) -> str:
+        code = int(found[1][2:], 16) if found[1] else 0
+        plain = 31 < code < 0x110000 and not 0xD800 <= code < 0xE000 and chr(code) not in '"\\'
+        return chr(code) if plain else found[0]
+
+    return re.sub(rf"\\\\|({_CODE_POINT})", letter, name)
 
 
 def _problem(cells: list[str], places: Sequence[int], where: Location) -> InputError:
     if len(cells) != 3:
         found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-        return InputError(f"expected 3 cells (head, relation, tail), found {found}", where)
+        hint = "cells stand between tabs, or between commas" if len(cells) == 1 else ""
+        return InputError(f"expected 3 cells (head, relation, tail), found {found}", where, hint)
     empty = [_PLACES[place] for place, cell in zip(places, cells, strict=True) if not cell.strip()]
     return InputError(f"the {' and the '.join(empty)} of the triple is empty", where)
 
