@@ -7,7 +7,10 @@ from mlnlearn.counting.duck import DuckEngine as DuckEngine
 from mlnlearn.counting.engines import open_engine as open_engine
 from mlnlearn.counting.explain import explain_plan as explain_plan
 from mlnlearn.counting.flips import flip_counts as flip_counts
+from mlnlearn.counting.in_place import declarations_of as declarations_of
+from mlnlearn.counting.in_place import facts_in_place as facts_in_place
 from mlnlearn.counting.memory import MemoryEngine as MemoryEngine
+from mlnlearn.counting.postgres import PostgresEngine as PostgresEngine
 from mlnlearn.counting.query import Engine as Engine
 from mlnlearn.counting.spark import SparkEngine as SparkEngine
 from mlnlearn.data import synthetic as synthetic
@@ -33,6 +36,7 @@ from mlnlearn.data.load.cutoff import CutOff as CutOff
 from mlnlearn.data.load.data import Data as Data
 from mlnlearn.data.load.data import as_data as as_data
 from mlnlearn.data.load.data import read_data as read_data
+from mlnlearn.data.load.fact_files import write_parquet as write_parquet
 from mlnlearn.data.load.facts import facts_from_csv as facts_from_csv
 from mlnlearn.data.load.facts import triples_from_csv as triples_from_csv
 from mlnlearn.data.load.files import from_csv as from_csv

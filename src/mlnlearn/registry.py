@@ -252,6 +252,11 @@ ENGINES = Registry(
     Entry("auto", "mlnlearn.counting.auto:AutoEngine", "in memory, by DuckDB what would not fit"),
     Entry("duckdb", "mlnlearn.counting.duck:DuckEngine", "SQL on DuckDB, which spills to disk"),
     Entry("memory", "mlnlearn.counting.memory:MemoryEngine", "tables of integers in memory"),
+    Entry(
+        "postgresql",
+        "mlnlearn.counting.postgres:PostgresEngine",
+        "SQL on a PostgreSQL server, where the data are there",
+    ),
     Entry("spark", "mlnlearn.counting.spark:SparkEngine", "SQL on a cluster, by Spark Connect"),
 )
 """Counting engines: classes of `Engine`, made from a stack, ``memory_limit`` and ``cache``."""

@@ -57,8 +57,8 @@ class Resources:
     ----------
     engine
         A name of `mlnlearn.registry.ENGINES`: ``memory``; ``duckdb``, which can spill to disk;
-        ``auto``, which counts in memory and hands to DuckDB what would not fit there; ``spark``,
-        which counts on a cluster.
+        ``auto``, which counts in memory and hands to DuckDB what would not fit there; ``spark``
+        and ``postgresql``, which count on a cluster or a server.
     memory
         Bytes that counting may take beside the data; an ``int``, or text such as ``"2GB"``.
     master
@@ -73,7 +73,7 @@ class Resources:
     >>> Resources(engine="abacus")
     Traceback (most recent call last):
     mlnlearn.errors.InputError: no engine 'abacus'
-      hint: there are: auto, duckdb, memory, spark
+      hint: there are: auto, duckdb, memory, postgresql, spark
     """
 
     engine: str = "auto"

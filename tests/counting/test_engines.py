@@ -15,6 +15,7 @@ from mlnlearn.counting import sparse
 from mlnlearn.counting.auto import AutoEngine
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine, PlanRun
+from mlnlearn.counting.postgres import PostgresEngine
 from mlnlearn.counting.query import Query
 from mlnlearn.counting.spark import SparkEngine
 from mlnlearn.counting.stack import Stack
@@ -72,9 +73,22 @@ def spark_engine(sail):
         engine.close()
 
 
-@pytest.fixture(params=["memory", "duck", "auto", "moving", "spark"])
+@pytest.fixture
+def postgres_engine(postgres):
+    made = []
+
+    def make(databases, **options):
+        made.append(PostgresEngine(databases, master=f"{postgres}/postgres", **options))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+@pytest.fixture(params=["memory", "duck", "auto", "moving", "spark", "postgres"])
 def make_engine(request):
-    if request.param in ("duck", "spark"):
+    if request.param in ("duck", "spark", "postgres"):
         return request.getfixturevalue(f"{request.param}_engine")
     made = {"memory": memory_engine, "auto": AutoEngine}
     return made.get(request.param, moving_engine)

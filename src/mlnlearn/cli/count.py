@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.options import (
+    FILES,
     EngineOption,
-    FilesArgument,
     JsonOption,
     MappingOption,
     MasterOption,
     MemoryOption,
     SchemaOption,
     SparkConfOption,
+    TablesOption,
 )
 from mlnlearn.cli.show import (
     SHOWN,
@@ -27,7 +29,7 @@ from mlnlearn.cli.show import (
     print_table,
     share,
 )
-from mlnlearn.cli.sources import load
+from mlnlearn.cli.sources import read
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import (
@@ -44,11 +46,12 @@ Rows = list[tuple[tuple[str, ...], int]]
 
 def count(
     formula: Annotated[str, typer.Argument(help="A formula in the .mln language.")],
-    files: FilesArgument,
+    files: Annotated[list[Path] | None, FILES] = None,
     schema: SchemaOption = None,
     by: Annotated[
         str, typer.Option("--by", help="Count for each value of these variables, e.g. x,y.")
     ] = "",
+    tables: TablesOption = None,
     mapping: MappingOption = None,
     json: JsonOption = False,
     plan: Annotated[
@@ -61,9 +64,12 @@ def count(
 ) -> None:
     """Count the true groundings of a formula, over all databases together.
 
-    With --by, values without a true grounding are left out.
+    With --by, values without a true grounding are left out. Tables of facts (see schema.mln) are
+    counted where they are, by --engine duckdb within --memory.
     """
-    databases = load(files, schema, mapping).databases
+    if tables is None and not files:
+        raise InputError("name one or more files, or tables, with --tables")
+    databases = read(files or [], tables, schema, mapping).databases
     parsed = ml.parse_formula(formula, databases[0].schema, "formula").formula
     _refuse_either_sign(parsed)
     rule = ml.MLN(databases[0].schema, (Rule(parsed),))

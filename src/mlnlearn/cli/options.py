@@ -90,7 +90,6 @@ FILES = typer.Argument(
     "or folders of those.",
     show_default=False,
 )
-FilesArgument = Annotated[list[Path], FILES]
 SchemaOption = Annotated[
     Path | None,
     option(
@@ -167,7 +166,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="NAME",
         help=f"What counts: {', '.join(ENGINES)}. auto: in memory, and by DuckDB, which can spill "
-        "to disk, what would not fit. spark: on the server that --master names.",
+        "to disk, what would not fit. spark, postgresql: on the server that --master names.",
         show_default="auto",
         callback=_use_engine,
     ),

@@ -30,13 +30,16 @@ def load(paths: Sequence[Path], schema: Path | None, mapping: Path | None = None
 def read(
     paths: Sequence[Path], tables: str | None, schema: Path | None, mapping: Path | None = None
 ) -> ml.Data:
-    """Read what ``--db`` or ``--tables`` names: one of them."""
+    """Read what ``--db`` or ``--tables`` names: one of them; tables of facts stay in place."""
     if tables is None:
         if not paths:
             raise InputError("--db: name one or more databases", hint="or tables, with --tables")
         return load(paths, schema, mapping)
     if paths:
         raise InputError("give the data with --db or with --tables, not both")
+    declared = ml.declarations_of(tables, schema)
+    if declared is not None and mapping is None:
+        return ml.Data((ml.facts_in_place(tables, declared),), declarations=declared)
     return ml.tables_data(tables, ddl=schema, mapping=mapping).data
 
 
@@ -62,6 +65,9 @@ def tables_for(
     own: ml.Mapping | None = getattr(model, "mapping", None)
     beside = mapping_beside(path)
     known = beside if own is None and beside.is_file() else own and own.without_limits()
+    declared = ml.declarations_of(tables, schema)
+    if declared is not None and mapping is None and known is None:
+        return ml.facts_in_place(tables, declared)
     found = ml.tables_data(tables, ddl=schema, mapping=mapping or known)
     return found.data.databases[0]
 

@@ -13,6 +13,9 @@ from mlnlearn.errors import MemoryLimitError
 if TYPE_CHECKING:  # loading DuckDB can wait until something does not fit
     from mlnlearn.counting.duck import DuckEngine
 
+_LOADING = 16
+"""Bytes that a cell of a fact takes while it is loaded, and sorted."""
+
 
 class AutoEngine(MemoryEngine):
     """Counts in memory; a query goes to DuckDB where a step of its plan would not fit.
@@ -46,7 +49,8 @@ class AutoEngine(MemoryEngine):
         return engine
 
     def _counted(self, run: PlanRun) -> Table:
-        if all(step.size.nbytes <= run.room.nbytes for step in run.steps):
+        steps = all(step.size.nbytes <= run.room.nbytes for step in run.steps)
+        if steps and self._fits(run):
             try:
                 return run.answer()
             except MemoryLimitError:
@@ -54,3 +58,13 @@ class AutoEngine(MemoryEngine):
         found = self.beyond.table(run.query)
         columns = dict(zip(found.variables, found.columns, strict=True))
         return SparseTable({DATABASE: found.database, **columns}, found.counts)
+
+    def _fits(self, run: PlanRun) -> bool:
+        """Tell whether there is room to load the facts that still lie elsewhere."""
+        away = {
+            atom.predicate
+            for atom in run.query.atoms
+            if self.stack.place_of(atom.predicate) is not None
+        }
+        cells = sum(self.stack.fact_count(p) * (p.arity + 1) for p in away)
+        return _LOADING * cells <= run.room.nbytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,12 +15,14 @@ from mlnlearn.cache import ByteCache
 from mlnlearn.counting.arrays import Codes, overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import DUCKDB, Dialect
+from mlnlearn.counting.placed import server_of
 from mlnlearn.counting.query import Query
 from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.resources import DEFAULT_MEMORY, byte_size
+from mlnlearn.scratch import ScratchFolder
 
 
 class DuckServer:
@@ -37,6 +38,8 @@ class DuckServer:
         A new file to hold tables, removed again on `close`; in memory where None.
     temp_directory
         Where to spill; a directory of its own, removed on `close`, where None.
+    on_disk
+        Hold tables in a file in the directory where it spills.
 
     Examples
     --------
@@ -52,13 +55,17 @@ class DuckServer:
         threads: int | None = None,
         path: str | Path | None = None,
         temp_directory: str | Path | None = None,
+        *,
+        on_disk: bool = False,
     ) -> None:
         if path is not None and Path(path).exists():
             raise InputError(f"{path} exists already", hint="name a new file; it is scratch space")
         scratch = None
         if temp_directory is None:
-            scratch = tempfile.TemporaryDirectory(prefix="mlnlearn-")
-            temp_directory = scratch.name
+            scratch = ScratchFolder()
+            temp_directory = scratch.path
+        if on_disk:
+            path = Path(temp_directory) / "facts.duckdb"
         settings: dict[str, Any] = {
             "memory_limit": f"{nbytes}B",
             "temp_directory": str(temp_directory),
@@ -80,6 +87,17 @@ class DuckServer:
     def close(self) -> None:
         """Let go of memory and scratch files."""
         self._end()
+
+    def limit(self, nbytes: int, threads: int | None = None) -> None:
+        """Change what DuckDB may use."""
+        self.connection.execute(f"SET memory_limit = '{nbytes}B'")
+        if threads is not None:
+            self.connection.execute(f"SET threads = {threads}")
+
+    def create(self, table: str, select: str) -> str:
+        """Make a table from the answer of a statement; return its name."""
+        self.fetch(f"CREATE TABLE {table} AS {select}")
+        return table
 
     def load(self, table: str, columns: Mapping[str, Codes]) -> str:
         """Make a table from columns; return its name."""
@@ -129,14 +147,14 @@ def _end(
     worker: ThreadPoolExecutor,
     connection: duckdb.DuckDBPyConnection,
     file: Path | None,
-    scratch: tempfile.TemporaryDirectory[str] | None,
+    scratch: ScratchFolder | None,
 ) -> None:
     worker.shutdown()
     connection.close()
     if file is not None:
         file.unlink(missing_ok=True)
     if scratch is not None:
-        scratch.cleanup()
+        scratch.close()
 
 
 class DuckEngine(SqlEngine):
@@ -190,8 +208,14 @@ class DuckEngine(SqlEngine):
         limit = byte_size(memory_limit)
         cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
         budget = ByteBudget(limit, limit // 2 + min(cache.limit, limit // 2))
-        server = DuckServer(limit // 2, threads, path, temp_directory)
-        super().__init__(databases, server, budget, cache)
+        stack = databases if isinstance(databases, Stack) else Stack(databases)
+        server = server_of(stack, DuckServer)
+        owned = server is None
+        if server is None:
+            server = DuckServer(limit // 2, threads, path, temp_directory)
+        else:
+            server.limit(limit // 2, threads)
+        super().__init__(stack, server, budget, cache, owned=owned)
 
     def ahead(self, queries: Sequence[Query]) -> None:
         """Do nothing: a statement costs a millisecond, and several at once take more memory."""

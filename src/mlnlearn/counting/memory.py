@@ -149,9 +149,9 @@ class PlanRun:
 
     def _scan(self, atom: Atom, room: Room) -> Table:
         """Select the facts that match an atom's constants and repeated variables."""
-        relation = self.stack.relation(atom.predicate)
-        facts = len(relation.database)
+        facts = self.stack.fact_count(atom.predicate)
         room.taking(facts * (4 * atom.predicate.arity + 24), facts)
+        relation = self.stack.relation(atom.predicate)
         columns: dict[Hashable, Codes] = {DATABASE: relation.database}
         keep = None
         for term, kind, column in zip(

@@ -19,15 +19,19 @@ from mlnlearn.cache import ByteCache
 from mlnlearn.counting.arrays import Codes, overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import SPARK, Dialect
+from mlnlearn.counting.placed import server_of
 from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
-from mlnlearn.resources import DEFAULT_MEMORY, byte_size, in_use
+from mlnlearn.resources import DEFAULT_MEMORY, Resources, byte_size, in_use
+from mlnlearn.scratch import ScratchFolder
 
 if TYPE_CHECKING:  # an extra
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructField
 
+SCRATCH = "mlnlearn.scratch"
 _PORT = 15002
 _SECONDS = 10.0
 
@@ -59,7 +63,8 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
         ) from None
     builder = SparkSession.builder.remote(master)
     for name, value in config.items():
-        builder = builder.config(name, value)
+        if name != SCRATCH:
+            builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
     except Exception as error:
@@ -87,10 +92,20 @@ def _reach(master: str) -> None:
 
 
 class SparkServer:
-    """A session of Spark; its views have names of their own, and go away on `close`."""
+    """A session of Spark; its views have names of their own, and go away on `close`.
 
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
+    Parameters
+    ----------
+    session
+        The session.
+    resources
+        Where the server is, and its settings: ``mlnlearn.scratch`` is a folder for tables that are
+        made there, one that all its machines can write to.
+    """
+
+    def __init__(self, session: SparkSession, resources: Resources | None = None) -> None:
+        self.session, self._resources = session, resources or in_use()
+        self._scratch: ScratchFolder | None = None
         self._prefix = f"mlnlearn_{uuid.uuid4().hex[:12]}_"
         self._views: list[str] = []
         self._end = weakref.finalize(self, _drop, session, self._views)
@@ -114,6 +129,34 @@ class SparkServer:
         frame.createOrReplaceTempView(name)
         self._views.append(name)
         return name
+
+    def fields(self, relation: str) -> list[StructField]:
+        """Return the columns of a relation."""
+        return list(self.session.sql(f"SELECT * FROM {relation} LIMIT 0").schema.fields)
+
+    def create(self, table: str, select: str) -> str:
+        """Write the answer of a statement as Parquet, and make a view of it; return its name."""
+        name = self._prefix + table
+        path = f"{self._folder()}/{name}"
+        self.session.sql(select).write.parquet(path)
+        self.session.read.parquet(path).createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
+
+    def _folder(self) -> str:
+        """Return where tables are written: a folder that is removed, where the server is here."""
+        given = self._resources.config.get(SCRATCH)
+        host = urlsplit(self._resources.master or "").hostname
+        if given is None and host not in (None, "localhost", "127.0.0.1", "::1"):
+            raise InputError(
+                "where may Spark write the tables it makes?",
+                hint=f"name a folder that all its machines share: --spark-conf {SCRATCH}=s3://…; "
+                "what is in it can be removed afterwards",
+            )
+        if given is None:
+            self._scratch = self._scratch or ScratchFolder()
+            given = str(self._scratch.path)
+        return given
 
     def fetch(self, statement: str) -> Answer:
         """Execute a statement, and return the columns of its answer."""
@@ -188,5 +231,8 @@ class SparkEngine(SqlEngine):
         resources = in_use()
         master = resources.master if master is None else master
         config = resources.config if config is None else config
-        server = SparkServer(spark_session(master, config))
-        super().__init__(databases, server, budget, cache)
+        stack = databases if isinstance(databases, Stack) else Stack(databases)
+        server = server_of(stack, SparkServer)
+        owned = server is None
+        server = server or SparkServer(spark_session(master, config))
+        super().__init__(stack, server, budget, cache, owned=owned)

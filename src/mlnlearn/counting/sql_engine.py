@@ -69,6 +69,14 @@ class Server(Protocol):
         ...
 
 
+class StoringServer(Server, Protocol):
+    """What can keep tables that are made from others."""
+
+    def create(self, table: str, select: str) -> str:
+        """Make a table from the answer of a statement, and return what it is called there."""
+        ...
+
+
 class SqlEngine:
     """Counts on a server; made by the engines that know one.
 
@@ -82,6 +90,8 @@ class SqlEngine:
         What answers may take.
     cache
         Keeps answers for later queries.
+    owned
+        Whether the server is this engine's alone, and closed with it.
     """
 
     def __init__(
@@ -90,9 +100,11 @@ class SqlEngine:
         server: Server,
         budget: ByteBudget,
         cache: ByteCache,
+        *,
+        owned: bool = True,
     ) -> None:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
-        self.server, self.budget = server, budget
+        self.server, self.budget, self._owned = server, budget, owned
         self.cache: Shelf[CountTable] = cache.shelf(self)
         self._loaded: dict[str, FactTable] = {}
 
@@ -109,7 +121,8 @@ class SqlEngine:
 
     def close(self) -> None:
         """Let go of memory and scratch files; the engine cannot be used afterwards."""
-        self.server.close()
+        if self._owned:
+            self.server.close()
 
     def table(self, query: Query) -> CountTable:
         """Answer a conjunctive query with a sparse table of counts, its rows in a fixed order."""
@@ -229,6 +242,10 @@ class SqlEngine:
         Tables are numbered: predicates may have any name, and SQL ignores upper and lower case.
         """
         found = self._loaded.get(predicate.name)
+        place = self.stack.place_of(predicate)
+        if found is None and place is not None and getattr(place, "server", None) is self.server:
+            found = FactTable(place.table(predicate.name), place.count(predicate.name))
+            self._loaded[predicate.name] = found
         if found is None:
             relation = self.stack.relation(predicate)
             named = {f"c{place}": column for place, column in enumerate(relation.columns)}

@@ -16,6 +16,7 @@ from mlnlearn.counting.arrays import Codes, Ints, pack, sort_keys
 from mlnlearn.counting.facts import Facts
 from mlnlearn.counting.plan import Size
 from mlnlearn.data.database import Database
+from mlnlearn.data.placed import FactPlace, PlacedFacts
 from mlnlearn.logic.atoms import Atom, Predicate, Variable
 
 
@@ -55,6 +56,19 @@ class Stack:
 
     def __len__(self) -> int:
         return len(self.databases)
+
+    def place_of(self, predicate: Predicate) -> FactPlace | None:
+        """Return where the facts of a predicate lie, if they are not loaded yet."""
+        facts = self.databases[0].true
+        if len(self) > 1 or not isinstance(facts, PlacedFacts):
+            return None
+        loaded = predicate.name in self._relations or predicate.name not in self.schema
+        return None if loaded else facts.place
+
+    def fact_count(self, predicate: Predicate) -> int:
+        """Return the number of facts of a predicate, in all databases together."""
+        place = self.place_of(predicate)
+        return len(self.relation(predicate)) if place is None else place.count(predicate.name)
 
     def size(self, kind: str) -> int:
         """Return the number of constants of a type over all databases: the bound of its codes."""
@@ -96,7 +110,7 @@ class Stack:
 
     def scan_size(self, atom: Atom) -> Size[Variable]:
         """Guess how many facts match an atom's constants and repeated variables."""
-        rows = float(len(self.relation(atom.predicate)))
+        rows = float(self.fact_count(atom.predicate))
         distinct: dict[Variable, float] = {}
         for place, term in enumerate(atom.terms):
             values = float(self._different(atom.predicate, place))
@@ -109,6 +123,9 @@ class Stack:
     def _different(self, predicate: Predicate, place: int) -> int:
         """Return how many constants stand at a place of a relation, in all databases together."""
         key = predicate.name, place
+        where = self.place_of(predicate)
+        if key not in self._distinct and where is not None:
+            self._distinct[key] = where.different(predicate.name, place)
         if key not in self._distinct:
             relation = self.relation(predicate)
             size = self.size(predicate.types[place])

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.data.sampling import MOST_KEYS, keys_of, unpack
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors, MemoryLimitError, raise_all
@@ -201,6 +202,8 @@ class Database(Shown):
 
     def count(self, name: str) -> int:
         """Return the number of true atoms of a predicate."""
+        if isinstance(self.true, PlacedFacts):
+            return self.true.place.count(self.schema[name].name)
         return int(self.facts(name).shape[1])
 
     def ground_atoms(self, name: str) -> int:
@@ -283,7 +286,7 @@ class Database(Shown):
                     hint="add it where the type is declared, or correct its spelling",
                 )
             if new:
-                larger[kind] = Vocabulary([*known, *new])
+                larger[kind] = known.plus(new)
         return replace(self, domains={**self.domains, **larger}) if larger else self
 
     def closed(self) -> Database:

@@ -72,6 +72,16 @@ class Vocabulary:
         numbers = None if self.numbers is None else self.numbers[codes]
         return Vocabulary((self.names[code] for code in codes.tolist()), numbers, time=self.time)
 
+    def plus(self, names: Iterable[str]) -> Vocabulary:
+        """Return the vocabulary with new names after the others, whose codes stay as they are.
+
+        Examples
+        --------
+        >>> Vocabulary(["Anna"]).plus(["Bob"]).names
+        ('Anna', 'Bob')
+        """
+        return Vocabulary([*self.names, *names])
+
     @property
     def codes(self) -> dict[str, int]:
         """Name to code, made on first use."""

@@ -109,7 +109,7 @@ def _say_growth(before: Sequence[Database], after: Sequence[Database]) -> None:
     where: dict[str, list[str]] = {}
     for old, new in zip(before, after, strict=True):
         for kind, vocabulary in new.domains.items():
-            added = list(vocabulary)[old.size(kind) :]
+            added = [vocabulary[code] for code in range(old.size(kind), len(vocabulary))]
             if added:
                 grown.setdefault(kind, {}).update(dict.fromkeys(added))
                 where.setdefault(kind, []).append(old.name or "the database")

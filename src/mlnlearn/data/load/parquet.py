@@ -20,7 +20,7 @@ def read_parquet(name: str, path: Path) -> Table:
         relation = f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
         _check_parts(path)
     elif path.is_file():
-        relation = f"read_parquet({_literal(path)}, hive_partitioning=false)"
+        relation = parquet_relation(path)
     else:
         raise InputError("cannot read the file: No such file or directory", Location(str(path)))
     try:
@@ -45,6 +45,17 @@ def _check_parts(folder: Path) -> None:
     if len(titles) > 1:
         message = "the files of the folder have different columns: they are no parts of one table"
         raise InputError(message, Location(str(folder)), "name that folder, to read them as tables")
+
+
+def parquet_relation(path: Path) -> str:
+    """Return what DuckDB reads a Parquet file by.
+
+    Examples
+    --------
+    >>> parquet_relation(Path("/data/[a].parquet"))
+    "read_parquet('/data/[[]a].parquet', hive_partitioning=false)"
+    """
+    return f"read_parquet({_literal(path)}, hive_partitioning=false)"
 
 
 def _literal(path: Path) -> str:

@@ -62,8 +62,9 @@ def is_postgres(source: object) -> TypeGuard[Connection[Any]]:
     return psycopg is not None and isinstance(source, psycopg.Connection)
 
 
-def read_address(address: ServerAddress, wanted: Iterable[str] | None = None) -> list[Table]:
-    """Read tables from a server, in a transaction that can change nothing."""
+@contextmanager
+def _explained(address: ServerAddress) -> Iterator[None]:
+    """Say in our own words, and without a password, what a server or its client refuses."""
     try:
         import psycopg  # noqa: PLC0415 - an extra
     except ImportError:
@@ -73,15 +74,28 @@ def read_address(address: ServerAddress, wanted: Iterable[str] | None = None) ->
             hint='install it: pip install "mlnlearn[postgres]"',
         ) from None
     try:
-        given = psycopg.conninfo.conninfo_to_dict(address.url)
-        seconds = given.get("connect_timeout", _SECONDS)
-        settings = psycopg.conninfo.make_conninfo(address.url, connect_timeout=seconds)
-        with psycopg.connect(settings, autocommit=True) as connection:
-            return read_postgres(connection, wanted, address.schemas, address.shown)
+        yield
     except psycopg.Error as error:
         raise InputError(
             f"PostgreSQL: {_reason(error, address.url)}", Location(address.shown)
         ) from None
+
+
+def connect(address: ServerAddress) -> Connection[Any]:
+    """Open a connection to a server, each statement of which is a transaction."""
+    with _explained(address):
+        import psycopg  # noqa: PLC0415 - an extra
+
+        given = psycopg.conninfo.conninfo_to_dict(address.url)
+        seconds = given.get("connect_timeout", _SECONDS)
+        settings = psycopg.conninfo.make_conninfo(address.url, connect_timeout=seconds)
+        return psycopg.connect(settings, autocommit=True)
+
+
+def read_address(address: ServerAddress, wanted: Iterable[str] | None = None) -> list[Table]:
+    """Read tables from a server, in a transaction that can change nothing."""
+    with connect(address) as connection, _explained(address):
+        return read_postgres(connection, wanted, address.schemas, address.shown)
 
 
 def _reason(error: Exception, url: str) -> str:

@@ -1,0 +1,108 @@
+"""Facts that stay where they lie: read only as far as someone asks for them.
+
+A database usually holds its facts as arrays. One whose facts stay in files, or at a server, has the
+same face: who counts in SQL reads the tables there; who asks for an array has it loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.data.vocabulary import Vocabulary
+
+
+class FactPlace(Protocol):
+    """Where facts lie, with the constants of each type numbered there."""
+
+    def count(self, name: str) -> int:
+        """Return the number of true atoms of a predicate."""
+        ...
+
+    def different(self, name: str, place: int) -> int:
+        """Return how many constants stand at a place of a predicate."""
+        ...
+
+    def facts(self, name: str) -> NDArray[np.int32]:
+        """Load the facts of a predicate, sorted: shape ``(arity, facts)``."""
+        ...
+
+    def size(self, kind: str) -> int:
+        """Return the number of constants of a type."""
+        ...
+
+    def code(self, kind: str, name: str) -> int:
+        """Return the code of a constant, -1 where there is none of that name."""
+        ...
+
+    def names(self, kind: str) -> Sequence[str]:
+        """Load the constants of a type, in the order of their codes."""
+        ...
+
+    def table(self, name: str) -> str:
+        """Return what the table of a predicate's facts in codes is called there."""
+        ...
+
+
+class PlacedFacts(Mapping[str, NDArray[np.int32]]):
+    """The facts of some predicates, each loaded when it is asked for, and kept then."""
+
+    def __init__(self, place: FactPlace, names: Iterable[str]) -> None:
+        self.place = place
+        self._names = tuple(names)
+        self._loaded: dict[str, NDArray[np.int32]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[np.int32]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._loaded:
+            self._loaded[name] = self.place.facts(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class PlacedVocabulary(Vocabulary):
+    """The constants of a type that are numbered elsewhere; names that rules add come after them."""
+
+    __slots__ = ("_kind", "_more", "_names", "_place")
+
+    def __init__(self, place: FactPlace, kind: str, more: Iterable[str] = ()) -> None:
+        self.numbers, self.time = None, False
+        self._place, self._kind, self._more = place, kind, tuple(more)
+        self._codes: dict[str, int] | None = None
+        self._names: Sequence[str] | None = None
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        """All constants, loaded on first use."""
+        if self._names is None:
+            self._names = (*self._place.names(self._kind), *self._more)
+        return self._names
+
+    def plus(self, names: Iterable[str]) -> Vocabulary:
+        """Return the vocabulary with new names after the others."""
+        return PlacedVocabulary(self._place, self._kind, (*self._more, *names))
+
+    def code(self, name: str) -> int:
+        """Return the code of a name, -1 where it is not in the vocabulary."""
+        if name in self._more:
+            return self._place.size(self._kind) + self._more.index(name)
+        return self._place.code(self._kind, name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.code(name) >= 0
+
+    def __len__(self) -> int:
+        return self._place.size(self._kind) + len(self._more)
+
+    def __getitem__(self, code: int) -> str:
+        known = self._place.size(self._kind)
+        return self._more[code - known] if code >= known else self.names[code]
