@@ -12,7 +12,14 @@ from mlnlearn.counting.aggregates import Aggregate, Floats, Groups, Ints, Spans,
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.model.relational.between import paths_between
-from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Forward, Step
+from mlnlearn.model.relational.features import (
+    AnyFeature,
+    Backward,
+    Between,
+    Both,
+    Forward,
+    Step,
+)
 
 MOST_PAIRS = 20_000_000
 """Most pairs of a question and a row that one step may look at."""
@@ -39,6 +46,23 @@ class Values:
             return Values(np.full(len(rows), np.nan), self.names)
         found = np.where(known, self.values[np.where(known, rows, 0)], np.nan)
         return Values(found, self.names)
+
+
+def _together(feature: Both, first: Values, second: Values) -> Values:
+    """Return the names of pairs; unknown where one of them is."""
+    if first.names is None or second.names is None:
+        raise InputError(f"{feature}: only names go together")
+    known = ~(np.isnan(first.values) | np.isnan(second.values))
+    number = max(len(second.names), 1)
+    found = np.full(len(known), np.nan)
+    pairs = first.values[known].astype(np.int64) * number + second.values[known].astype(np.int64)
+    present, codes = np.unique(pairs, return_inverse=True)
+    found[known] = codes.reshape(-1)
+    names = [
+        feature.name(first.names[pair // number], second.names[pair % number])
+        for pair in present.tolist()
+    ]
+    return Values(found, names)
 
 
 @dataclass(eq=False)
@@ -73,6 +97,9 @@ class Evaluator:
         """Return the values of a feature for rows of a set (by default all), as of their times."""
         if isinstance(feature, Between):
             return Values(paths_between(self.data, base, feature, rows))
+        if isinstance(feature, Both):
+            parts = [self.values(part, base, rows) for part in (feature.first, feature.second)]
+            return _together(feature, *parts)
         rows = np.arange(base.rows) if rows is None else rows
         moments = base.times[rows] if self.timed and base.times is not None else None
         return self._asked(

@@ -153,7 +153,48 @@ class Between:
         return f"number of paths from its {self.start} to its {self.end} by {by}"
 
 
-AnyFeature: TypeAlias = Feature | Between
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two names of an example's row together: a name for each pair of them.
+
+    Attributes
+    ----------
+    first, second
+        Features that have names.
+
+    Examples
+    --------
+    >>> both = Both(Feature((), "topic"), Feature((Forward("person"),), "job"))
+    >>> print(both, both.name("music", "cook"), sep=": ")
+    topic and job of its person: music × cook
+    """
+
+    first: Feature
+    second: Feature
+
+    def name(self, one: str, other: str) -> str:
+        """Return the name of a pair; no two pairs have the same."""
+        return " × ".join(name.replace("×", "××") for name in (one, other))
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.second}"
+
+
+AnyFeature: TypeAlias = Feature | Between | Both
+
+
+def number_of_links(feature: AnyFeature) -> int:
+    """Return the number of links that a feature follows.
+
+    Examples
+    --------
+    >>> number_of_links(Both(Feature((), "topic"), Feature((Forward("person"),), "job")))
+    1
+    """
+    if isinstance(feature, Both):
+        return max(len(feature.first.steps), len(feature.second.steps))
+    return len(feature.steps) if isinstance(feature, Feature) else len(feature.hops)
+
 
 _WORDS = {
     "count": "number",

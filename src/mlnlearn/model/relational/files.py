@@ -16,6 +16,7 @@ from mlnlearn.model.relational.features import (
     AnyFeature,
     Backward,
     Between,
+    Both,
     Feature,
     Forward,
     Hop,
@@ -46,7 +47,7 @@ class HopFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A path with its end, or a connection of two links."""
+    """A path with its end, a connection of two links, or two names together."""
 
     path: list[LinkStepFile] | UnsetType = UNSET
     column: str | UnsetType = UNSET
@@ -55,6 +56,7 @@ class FeatureFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     start: str | UnsetType = UNSET
     end: str | UnsetType = UNSET
     by: list[HopFile] | UnsetType = UNSET
+    both: list[FeatureFile] | UnsetType = UNSET
 
 
 class FeatureNodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -132,6 +134,8 @@ class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def feature_to_plain(feature: AnyFeature) -> dict[str, Any]:
     """Return a feature as plain data."""
+    if isinstance(feature, Both):
+        return {"both": [feature_to_plain(feature.first), feature_to_plain(feature.second)]}
     if isinstance(feature, Between):
         hops = [
             {"rows": hop.rows, "enter": list(hop.enter), "leave": list(hop.leave)}
@@ -159,13 +163,18 @@ def _step_to_plain(step: Step) -> dict[str, Any]:
 
 def feature_from_file(file: FeatureFile) -> AnyFeature:
     """Undo `feature_to_plain`."""
+    if not isinstance(file.both, UnsetType):
+        parts = [feature_from_file(part) for part in file.both]
+        if len(parts) != 2 or not all(isinstance(part, Feature) for part in parts):
+            raise InputError("expected two paths with their ends in `both`")
+        return Both(*(part for part in parts if isinstance(part, Feature)))
     if not isinstance(file.path, UnsetType):
         steps = tuple(_step_from_file(step) for step in file.path)
         return Feature(
             steps, _or_none(file.column), _or_none(file.value), _or_none(file.unit) or ""
         )
     if isinstance(file.start, UnsetType) or isinstance(file.end, UnsetType):
-        raise InputError("expected a path, or a start and an end")
+        raise InputError("expected a path, a start and an end, or both of two")
     hops = [] if isinstance(file.by, UnsetType) else file.by
     return Between(
         file.start,

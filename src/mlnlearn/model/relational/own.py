@@ -17,7 +17,7 @@ from mlnlearn.counting.aggregates import Ints
 from mlnlearn.counting.relational import FLAGS, Column, Nominal, Number, Place, Relational, RowSet
 from mlnlearn.model.relational.atoms import places_of
 from mlnlearn.model.relational.evaluate import Evaluator, Values
-from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Forward
+from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Both, Forward
 
 FOLDS = 5
 """Into how many folds rows with known labels are dealt."""
@@ -39,6 +39,8 @@ def reads_own(feature: AnyFeature, home: Place) -> bool:
     >>> reads_own(Feature(path, "genre", "Rock"), genre), reads_own(Feature(path, "price"), genre)
     (True, False)
     """
+    if isinstance(feature, Both):
+        return reads_own(feature.first, home) or reads_own(feature.second, home)
     if isinstance(feature, Between):
         rows = [hop for hop in feature.hops if hop.rows == home.row_set]
         if home.column is None:

@@ -21,10 +21,19 @@ from mlnlearn.counting.relational import (
 )
 from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.model.relational.evaluate import Evaluator
-from mlnlearn.model.relational.features import Backward, Feature, Forward, Step, Unit
+from mlnlearn.model.relational.features import (
+    AnyFeature,
+    Backward,
+    Both,
+    Feature,
+    Forward,
+    Step,
+    Unit,
+)
 
 _FEW_NAMES = 12
 _LAST = (3, 10)
+_TOGETHER = 60  # most pairs of features with names
 _GAPS = (4.0, 32.0)
 _OWN_LINKS, _OWN_BACKWARD, _OWN_PATHS = 4, 2, 200  # to rows whose labels are read
 
@@ -118,6 +127,38 @@ def own_features(evaluator: Evaluator, base: RowSet, home: Place) -> Iterator[Fe
                 for feature in features_at(path, evaluator, base):
                     if feature.column == home.column:
                         yield feature
+
+
+def named_together(features: Sequence[AnyFeature]) -> Iterator[Both]:
+    """Yield pairs of features with names: what a possible row is of, with what its links tell.
+
+    Whether a person has an interest depends on the interest and on the person: each pair of their
+    names has a rate of its own.
+
+    Parameters
+    ----------
+    features
+        Features that have names.
+    """
+    plain = [
+        feature
+        for feature in features
+        if isinstance(feature, Feature) and all(isinstance(s, Forward) for s in feature.steps)
+    ]
+    own = [f for f in plain if not f.steps or (len(f.steps) == 1 and f.column == NAME)]
+    pairs = [
+        Both(first, second)
+        for first in own
+        for second in plain
+        if second not in own and _root(first) != _root(second)
+    ]
+    yield from pairs[:_TOGETHER]
+
+
+def _root(feature: Feature) -> str | None:
+    """Return the column of the example that a feature begins at."""
+    first = feature.steps[0] if feature.steps else None
+    return first.link if first is not None else feature.column
 
 
 def _unit(column: Column, evaluator: Evaluator) -> Unit:

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.model.relational.features import Between
+from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode
 from mlnlearn.run import check_time
@@ -145,8 +145,7 @@ def _distinct(
 
 def _length(body: tuple[Condition, ...]) -> tuple[int, int, bool, int]:
     """Return how long a rule is to read; one that says what is comes before one that denies."""
-    features = [condition.test.feature for condition in body]
-    links = sum(len(f.hops) if isinstance(f, Between) else len(f.steps) for f in features)
+    links = sum(number_of_links(condition.test.feature) for condition in body)
     denies = not all(condition.holds for condition in body)
     return len(body), links, denies, len(" ".join(map(str, body)))
 

@@ -278,6 +278,7 @@ class _Learning:
                 learner.max_features,
                 self.settings.size.min_examples,
                 learner.seed,
+                examples.home.column is None,
             ),
         )
         table = search.table()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.grow import MISSING
@@ -25,7 +26,7 @@ from mlnlearn.structure.relational_boosting.table import Opened
 _PENALTIES = (100.0, 10.0, 1.0)
 _FEW_EXAMPLES = 200  # too few to tell whether weights need not be shrunk
 _CUTS = 4
-_NAMES = 12
+_NAMES, _PAIRS = 12, 254
 _MOST_TESTS = 400
 _MOST_CELLS = 4_000_000
 _STEPS = 40
@@ -127,7 +128,8 @@ def _all_tests(run: BoostingRun, rows: Ints) -> Iterator[Test]:
             yield Test(opened.feature, LARGEST, (), True)
         names = opened.binning.names
         if names is not None:
-            order = np.argsort(-counts[: len(names)], kind="stable")[:_NAMES]
+            most = _PAIRS if isinstance(opened.feature, Both) else _NAMES
+            order = np.argsort(-counts[: len(names)], kind="stable")[:most]
             for code in order.tolist():
                 yield Test(opened.feature, None, (names[code],), False)
         else:

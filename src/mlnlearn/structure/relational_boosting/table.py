@@ -20,7 +20,15 @@ from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
 from mlnlearn.data.identity import digest
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
-from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, Forward, Step
+from mlnlearn.model.relational.features import (
+    AnyFeature,
+    Backward,
+    Both,
+    Feature,
+    Forward,
+    Step,
+    number_of_links,
+)
 from mlnlearn.model.relational.own import OwnEvaluator
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_scores
@@ -28,6 +36,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
     features_at,
+    named_together,
     own_features,
 )
 from mlnlearn.structure.relational_boosting.closing import closing_features
@@ -38,6 +47,7 @@ _SAMPLE, _SMALL_SAMPLE, _OF_RARER = 20_000, 5_000, 30  # the least where one lab
 _SCREEN_BINS = 16
 _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
+_FEW_NAMES = 30  # so few that pairs of them are looked at
 _LEAST_SCORE = 2.0  # of a sparse column
 _ENTRIES, _LEAST_ENTRIES = 20, 200_000  # most entries of sparse columns, by example and in any case
 
@@ -58,6 +68,8 @@ class OpenSettings:
         Fewest examples that a name must have.
     seed
         Of samples.
+    together
+        Whether names are looked at two by two.
     """
 
     max_links: int
@@ -65,6 +77,7 @@ class OpenSettings:
     max_features: int
     min_examples: int
     seed: int
+    together: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +292,7 @@ class FeatureSearch:
 
         Those along shorter paths are fewer, so that the simpler of two that say the same is taken.
         """
-        links = _length(feature)
+        links = number_of_links(feature)
         tried = sum(count for length, count in self._tried.items() if length <= links)
         return float(np.log(tried))
 
@@ -325,7 +338,17 @@ class FeatureSearch:
             found += fresh[: len(scores)]
             order = np.argsort(-np.array(scores), kind="stable")
             level = [fresh[place] for place in order]
+        if self.settings.together:
+            named = [one.feature for one in opened if self._few_names(one)]
+            opened += self._scored(named_together(named), sampled)
         return opened, found
+
+    def _few_names(self, one: Opened) -> bool:
+        """Whether a feature has names, and so few that there are many examples of each."""
+        if one.binning.names is None:
+            return False
+        names = self.evaluator.values(one.feature, self.base, np.arange(1)).names
+        return names is not None and len(names) <= _FEW_NAMES
 
     def _closing(self) -> dict[AnyFeature, NDArray[np.bool_]]:
         """Return connections of links, each with the runs that may use it: by their own labels."""
@@ -348,7 +371,7 @@ class FeatureSearch:
         for feature in features:
             check_time()
             self._looked += 1
-            self._tried[_length(feature)] += 1
+            self._tried[number_of_links(feature)] += 1
             if self._looked > self.settings.max_candidates:
                 break
             values = self.evaluator.values(feature, self.base, sampled.rows)
@@ -372,7 +395,8 @@ class FeatureSearch:
     ) -> NDArray[np.bool_] | None:
         """Return which names are of several databases; None where all may be told apart."""
         part = self.base.part if sampled is None else self.base.part[sampled]
-        is_name = isinstance(feature, Feature) and feature.column == NAME
+        parts = (feature.first, feature.second) if isinstance(feature, Both) else (feature,)
+        is_name = any(isinstance(part, Feature) and part.column == NAME for part in parts)
         if not is_name or values.names is None or not len(part) or part.max() == 0:
             return None
         known = ~np.isnan(values.values)
@@ -526,11 +550,6 @@ def _of_examples(parts: list[tuple[_Owners, csr_array]], chosen: Ints) -> csr_ar
 def _chance(binned: Binning) -> float:
     """Return what the best group of names gains by chance: each has its share of luck."""
     return 0.0 if binned.names is None else 0.5 * len(binned.names)
-
-
-def _length(feature: AnyFeature) -> int:
-    """Return the number of links that a feature follows."""
-    return len(feature.steps) if isinstance(feature, Feature) else len(feature.hops)
 
 
 def _in_several(codes: Ints, part: NDArray[np.integer], names: int) -> NDArray[np.bool_]:
