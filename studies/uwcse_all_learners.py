@@ -30,7 +30,7 @@ BUDGETS: Mapping[str, tuple[str, ...]] = {
     "h-sem": ("iterations=2",),
     "gslp": ("max_literals=4",),
     "msl": ("max_literals=3", "held_out=true", "joint=true", "min_gain=0.001"),
-    "lsl": ("max_literals=2", "max_clauses=10"),
+    "lsl": ("max_literals=2", "max_rounds=10"),
     "laj-dt": ("max_chain=1", "max_parents=3"),
     "mbn": ("max_chain=1", "max_parents=3"),
     "busl": (),

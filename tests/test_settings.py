@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.settings import Above, AtLeast, Between, Bounds, Settings, alternatives, describe
+from mlnlearn.settings import (
+    Above,
+    AtLeast,
+    Between,
+    Bounds,
+    Settings,
+    alternatives,
+    describe,
+    plain_type,
+)
 
 NEEDED = {"target": "smokes", "base": ml.BoostedMLN(target="smokes")}
 LEARNERS = {
@@ -47,6 +56,18 @@ def bad_values(hint):
                 yield bound.high + 1
             if bound.open_high:
                 yield bound.high
+
+
+# the same thing, of another type where a learner has several targets or another model to start from
+TYPED_APART = {"target", "recursive", "initial"}
+
+
+def test_a_name_stands_for_values_of_one_type():
+    found = {}
+    for kind, name in EACH:
+        parts = {plain_type(part) for part in alternatives(describe(kind)[name].hint)}
+        found.setdefault(name, set()).add(frozenset(parts - {type(None)}))
+    assert {name for name, types in found.items() if len(types) > 1} == TYPED_APART
 
 
 @pytest.mark.parametrize(("kind", "name"), EACH)

@@ -102,7 +102,7 @@ def test_boosted_json_is_the_model_that_the_library_learns(folder, program, lear
     [
         ("gslp", ("--set", "max_literals=3")),
         ("msl", ("--set", "max_literals=3", "--set", "strategy=shortest")),
-        ("lsl", ("--set", "max_literals=2", "--set", "max_clauses=2")),
+        ("lsl", ("--set", "max_literals=2", "--set", "max_rounds=2")),
     ],
 )
 def test_generative_learners_write_networks(folder, program, learner, options):

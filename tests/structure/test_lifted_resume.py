@@ -11,7 +11,7 @@ from mlnlearn.structure.lifted_search.learn import LiftedStructureLearner
 from mlnlearn.structure.lifted_search.search import ClauseSearch
 
 SCHEMA = Schema.of("smokes(person)", "cancer(person)", "sports(person)", "likes(person,drink)")
-LEARNER = LiftedStructureLearner(max_variables=2, refitted=5, max_clauses=4)
+LEARNER = LiftedStructureLearner(max_variables=2, refitted=5, max_rounds=4)
 
 
 class Stopped(Exception):
@@ -47,7 +47,7 @@ def test_a_stopped_run_goes_on_to_the_same_network(databases, tmp_path, stop, he
         refitted=5,
         min_gain=0.02,
         risk=0.0,
-        max_clauses=4,
+        max_rounds=4,
         held_out=held_out,
         size_neutral=held_out,
     )
@@ -94,7 +94,7 @@ def test_a_line_cut_short_is_found_again(databases, tmp_path):
 def test_other_settings_candidates_or_data_are_refused(databases, tmp_path):
     path = tmp_path / "run.jsonl"
     whole = LEARNER.fit(databases, Run(checkpoint=path))
-    with pytest.raises(InputError, match="other settings: max_clauses was 4, is None"):
+    with pytest.raises(InputError, match="other settings: max_rounds was 4, is None"):
         LiftedStructureLearner(max_variables=2, refitted=5).fit(databases, Run(checkpoint=path))
     with pytest.raises(InputError, match=r"other data: .* in database 3"):
         LEARNER.fit(databases[:2], Run(checkpoint=path))

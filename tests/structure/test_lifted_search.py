@@ -157,15 +157,15 @@ def shape_atoms(clause):
 
 
 def test_learned_likelihood_is_that_of_the_network(databases):
-    learned = LiftedStructureLearner(sigma=5.0, max_clauses=2).fit(databases)
+    learned = LiftedStructureLearner(sigma=5.0, max_rounds=2).fit(databases)
     total = sum(log_likelihood(learned.model, database) for database in databases)
     assert learned.notes.likelihood == pytest.approx(total, abs=1e-6)
 
 
 def test_runs_are_equal_and_report_progress(databases):
     seen = []
-    first = LiftedStructureLearner(max_clauses=2).fit(databases, Run(progress=seen.append))
-    second = LiftedStructureLearner(max_clauses=2).fit(databases)
+    first = LiftedStructureLearner(max_rounds=2).fit(databases, Run(progress=seen.append))
+    second = LiftedStructureLearner(max_rounds=2).fit(databases)
     assert str(first.model) == str(second.model)
     assert [at.stage for at in seen] == [f"clauses: {step.clause}" for step in first.notes.steps]
     assert len(seen) == 2
@@ -174,7 +174,7 @@ def test_runs_are_equal_and_report_progress(databases):
 def test_training_likelihood_alone_follows_the_paper(databases):
     """Algorithm 1: always the clause that raises the training likelihood most."""
     learner = LiftedStructureLearner(
-        sigma=5.0, held_out=False, size_neutral=False, max_variables=2, max_clauses=2
+        sigma=5.0, held_out=False, size_neutral=False, max_variables=2, max_rounds=2
     )
     learned = learner.fit(databases)
     assert learned.notes.held_out is None
@@ -202,8 +202,8 @@ def test_a_clause_counts_for_no_more_than_it_gains_in_training(databases):
 
 def test_a_clock_limit_gives_candidates_up(databases):
     assert not LiftedStructureLearner(max_candidate_seconds=0.0).fit(databases).notes.steps
-    slow = LiftedStructureLearner(max_candidate_seconds=1e6, max_clauses=1).fit(databases)
-    free = LiftedStructureLearner(max_clauses=1).fit(databases)
+    slow = LiftedStructureLearner(max_candidate_seconds=1e6, max_rounds=1).fit(databases)
+    free = LiftedStructureLearner(max_rounds=1).fit(databases)
     assert str(slow.model) == str(free.model)
 
 
@@ -258,7 +258,7 @@ def test_ascend_reaches_the_optimum_of_a_logistic_objective():
 )
 def test_two_clauses_improve_a_benchmark_fold():
     folds = benchmark("webkb", schema="schema_nosame.mln")
-    learned = LiftedStructureLearner(max_clauses=2).fit(folds[1:])
+    learned = LiftedStructureLearner(max_rounds=2).fit(folds[1:])
     units = learn_likelihood(MLN(folds[0].schema), folds[1:])
     assert log_likelihood(learned.model, folds[0]) > log_likelihood(units.mln, folds[0]) + 30.0
 

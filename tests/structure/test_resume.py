@@ -72,7 +72,7 @@ class Case:
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
-LIFTED = LiftedStructureLearner(max_variables=2, refitted=5, max_clauses=3, min_gain=0.01, risk=0.0)
+LIFTED = LiftedStructureLearner(max_variables=2, refitted=5, max_rounds=3, min_gain=0.01, risk=0.0)
 SMALL = GSLP(max_literals=3, max_loop=2, min_gain=1e-4, joint=False)
 CASES = {
     "trees": Case(TREES, PEOPLE, replace(TREES, max_leaves=4)),

@@ -100,8 +100,8 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     max_candidate_seconds
         Give a candidate up when compiling or fitting it took more processor seconds than this. With
         such a limit what is learned depends on the machine; None for no limit.
-    max_clauses
-        Stop after so many clauses; None for no limit.
+    max_rounds
+        Stop after so many rounds, each of which adds a clause; None for no limit.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     max_axes: Annotated[int, AtLeast(0)] = 2
     max_terms: Annotated[int, AtLeast(1)] = 200_000
     max_candidate_seconds: Annotated[float, AtLeast(0)] | None = None
-    max_clauses: Annotated[int, AtLeast(0)] | None = None
+    max_rounds: Annotated[int, AtLeast(0)] | None = None
 
     def fit(
         self,
@@ -186,7 +186,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
                 chosen = [c for c in chosen if growing_types(c) <= set(parts.splits.kinds)]
         choice = Choice(self.min_gain, self.refitted, self.risk, self.max_candidate_seconds)
         search = ClauseSearch(parts, shapes_of(chosen), choice)
-        while self.max_clauses is None or len(steps) < self.max_clauses:
+        while self.max_rounds is None or len(steps) < self.max_rounds:
             course.check()
             step = next_step(search, journal, len(steps) + 1)
             if step is None:
