@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.catalog import benchmark
 from mlnlearn.data.database import Columns, Database
-from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.population import all_atoms, domain_sizes
 from mlnlearn.data.sampling import pack
 from mlnlearn.evaluate.attributes import blocks_of
-from mlnlearn.evaluate.conditional import all_atoms
 
 Flags = NDArray[np.bool_]
 

@@ -5,9 +5,9 @@ import pytest
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.data.population import all_atoms
 from mlnlearn.data.synthetic import university
 from mlnlearn.evaluate.ask import Conditionals, Marginals, atom_probabilities
-from mlnlearn.evaluate.conditional import all_atoms
 from mlnlearn.evaluate.cross_validate import cross_validate
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.sklearn import MLNClassifier, target_table

@@ -9,11 +9,12 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.population import all_atoms
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import Conditionals, Marginals, atom_probabilities
 from mlnlearn.evaluate.attributes import accuracy, attribute_examples
 from mlnlearn.evaluate.choose import Tuned, choose
-from mlnlearn.evaluate.conditional import all_atoms, conditional_probabilities
+from mlnlearn.evaluate.conditional import conditional_probabilities
 from mlnlearn.evaluate.cross_validate import cross_validate
 from mlnlearn.evaluate.folds import entity_folds
 from mlnlearn.evaluate.tables import WithMapping

@@ -7,10 +7,11 @@ import pytest
 
 from lifted_worlds import Worlds, domains_of, random_clause, random_schema, random_sizes
 from mlnlearn.lifted.circuit import CancellationError
-from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
+from mlnlearn.lifted.compile import compile_formulas, exactly_one
 from mlnlearn.lifted.plan import NotLiftable
 from mlnlearn.lifted.query import expected_counts, log_partition
 from mlnlearn.logic.atoms import Constant
+from mlnlearn.logic.constants import constants_of
 from mlnlearn.logic.formulas import Exists, Forall, Or, free_variables
 from mlnlearn.logic.schema import Schema
 from mlnlearn.logic.substitute import substitute_formula

@@ -16,10 +16,10 @@ from brute import brute_count
 from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.data.population import all_atoms
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.ask import Conditionals, Marginals, atom_probabilities
 from mlnlearn.evaluate.attributes import blocks_of
-from mlnlearn.evaluate.conditional import all_atoms
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.infer.explain import explain
 from mlnlearn.infer.query import query

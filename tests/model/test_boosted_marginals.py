@@ -16,9 +16,9 @@ from brute import brute_count
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.data.population import all_atoms
 from mlnlearn.errors import InputError, MlnError
 from mlnlearn.evaluate.ask import Marginals, atom_probabilities
-from mlnlearn.evaluate.conditional import all_atoms
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted import BoostedModel
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms

@@ -9,7 +9,7 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, relational
-from mlnlearn.model.relational.atoms import all_atoms
+from mlnlearn.data.population import all_atoms
 from mlnlearn.model.relational.between import paths_between
 from mlnlearn.model.relational.features import Between, Hop
 from mlnlearn.structure.relational_boosting.closing import closing_features

@@ -37,11 +37,8 @@ from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import (
-    Exists,
-    Forall,
     Formula,
-    atoms_of,
-    children,
+    quantified_atoms,
     without_leading_forall,
 )
 
@@ -174,9 +171,8 @@ def flip_counts(
     >>> flips.constant.tolist(), [t.values.tolist() for t in flips.tables]
     ([0], [[2]])
     """
-    if any(
-        atom.predicate == predicate for atom in _quantified_atoms(without_leading_forall(formula))
-    ):
+    bound = quantified_atoms(without_leading_forall(formula))
+    if any(atom.predicate == predicate for atom in bound):
         raise InputError(
             f"{predicate.name} stands under a quantifier in {formula}: no flip counts",
             hint="ground the quantifier first, or use a formula without it",
@@ -222,15 +218,6 @@ def _added(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> F
     (numbers, *codes), sums = group_sums([database, *columns], sizes, values)
     keep = np.flatnonzero(sums)
     return FlipTable(places, numbers[keep], tuple(column[keep] for column in codes), sums[keep])
-
-
-def _quantified_atoms(formula: Formula) -> Iterator[Atom]:
-    """Yield the atoms that stand under a quantifier."""
-    if isinstance(formula, (Exists, Forall)):
-        yield from atoms_of(formula)
-    else:
-        for part in children(formula):
-            yield from _quantified_atoms(part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.sampling import Keys, is_among, number_of_keys, pack, unlisted, unpack
+from mlnlearn.errors import MemoryLimitError
 
 Places: TypeAlias = Sequence[NDArray[np.integer] | None]
 """For every argument place, the codes (sorted, distinct) that may stand there; None for all."""
@@ -26,6 +27,36 @@ def domain_sizes(database: Database, predicate: str) -> list[int]:
     [1, 1]
     """
     return [database.size(kind) for kind in database.schema[predicate].types]
+
+
+def all_atoms(
+    database: Database,
+    predicate: str,
+    limit: int = 100_000_000,
+    hint: str = "evaluate on a sample of the negatives",
+) -> NDArray[np.int32]:
+    """Return the codes of all ground atoms of a predicate, in lexicographic order.
+
+    Parameters
+    ----------
+    database, predicate
+        Over the constants of this database, of the predicate of this name.
+    limit, hint
+        More atoms than this are refused, with what to do instead.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> db = Database.from_facts(Schema.of("likes(person,person)"), {"likes": [("Anna", "Bob")]})
+    >>> all_atoms(db, "likes").tolist()
+    [[0, 0, 1, 1], [0, 1, 0, 1]]
+    """
+    sizes = domain_sizes(database, predicate)
+    total = number_of_keys(sizes)
+    if total > limit:
+        text = f"{predicate} has {total:,} ground atoms; the limit is {limit:,}"
+        raise MemoryLimitError(text, hint=hint)
+    return unpack(np.arange(total, dtype=np.int64), sizes)
 
 
 def occurring(database: Database, predicate: str, place: int) -> NDArray[np.int32]:

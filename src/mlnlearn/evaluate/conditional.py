@@ -16,37 +16,21 @@ from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flips import Flips, flip_counts
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Columns, Database
-from mlnlearn.data.population import domain_sizes
+from mlnlearn.data.population import all_atoms, domain_sizes
 from mlnlearn.data.sampling import Keys, number_of_keys, pack, unpack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.evaluate.attributes import blocks_of
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.logic.formulas import Exists, Forall, Formula, Rule, atoms_of, children
+from mlnlearn.logic.formulas import (
+    Rule,
+    atoms_of,
+    quantified_atoms,
+)
 from mlnlearn.logistic import expit
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
 
 _MOST_ATOMS = 100_000_000
-
-
-def all_atoms(database: Database, predicate: str) -> Columns:
-    """Return the codes of all ground atoms of a predicate, in lexicographic order.
-
-    Examples
-    --------
-    >>> from mlnlearn.logic.schema import Schema
-    >>> db = Database.from_facts(Schema.of("likes(person,person)"), {"likes": [("Anna", "Bob")]})
-    >>> all_atoms(db, "likes").tolist()
-    [[0, 0, 1, 1], [0, 1, 0, 1]]
-    """
-    sizes = domain_sizes(database, predicate)
-    total = number_of_keys(sizes)
-    if total > _MOST_ATOMS:
-        raise MemoryLimitError(
-            f"{predicate} has {total:,} ground atoms; the limit is {_MOST_ATOMS:,}",
-            hint="evaluate on a sample of the negatives",
-        )
-    return unpack(np.arange(total, dtype=np.int64), sizes)
 
 
 def conditional_probabilities(
@@ -82,15 +66,16 @@ def conditional_probabilities(
     [0.1824, 0.5, 0.5]
     """
     _refuse_unknown(database)
-    wanted = all_atoms(database, predicate) if columns is None else columns
+    if columns is None:
+        columns = all_atoms(database, predicate)
     (database,) = with_constants_of(mln, [database])
     engine = open_engine([database])
     rules = rule_flips(mln, engine, predicate)
     places = database.schema.functional.get(predicate, ())
     if not places:
-        hard, soft = log_odds(rules, engine, wanted)
+        hard, soft = log_odds(rules, engine, columns)
         return np.where(hard == 0, expit(soft), (hard > 0).astype(np.float64))
-    whole, back = _whole_blocks(database, predicate, wanted, places)
+    whole, back = _whole_blocks(database, predicate, columns, places)
     hard, soft = log_odds(rules, engine, whole)
     chosen: Floats = _softmax(hard, soft, blocks_of(whole, places))[back]
     return chosen
@@ -115,17 +100,10 @@ def are_independent(mln: MLN, unknown: Collection[str]) -> bool:
 
     def is_alone(rule: Rule) -> bool:
         atoms = {atom for atom in atoms_of(rule.formula) if atom.predicate.name in unknown}
-        bound = _quantified(rule.formula, unknown)
+        bound = any(atom.predicate.name in unknown for atom in quantified_atoms(rule.formula))
         return not atoms or (len(atoms) == 1 and not rule.hard and not bound)
 
     return all(is_alone(rule) for rule in mln.rules)
-
-
-def _quantified(formula: Formula, names: Collection[str]) -> bool:
-    """Tell whether one of the predicates stands under a quantifier."""
-    if isinstance(formula, Exists | Forall):
-        return any(atom.predicate.name in names for atom in atoms_of(formula))
-    return any(_quantified(part, names) for part in children(formula))
 
 
 def _refuse_unknown(database: Database) -> None:
@@ -159,7 +137,7 @@ def rule_flips(mln: MLN, engine: Engine, predicate: str) -> Iterator[RuleFlips]:
         Name of the predicate.
     """
     (database,) = engine.stack.databases
-    full = mln.expanded({kind: names.names for kind, names in database.domains.items()})
+    full = mln.expanded(database.domains)
     target, places = database.schema[predicate], database.schema.functional.get(predicate, ())
     weights = iter(full.weights.tolist())
     for rule in full.rules:

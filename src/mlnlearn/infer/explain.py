@@ -124,7 +124,7 @@ supports it most (+3.00 by 2 groundings), 'smokes(x)' opposes it most (-1.00 by 
     codes = codes_of(database, found)
     opened = open_predicates(database, open=open, closed=closed)
     asked = with_unknown(database, found.predicate, codes)
-    expanded = mln.expanded({kind: names.names for kind, names in database.domains.items()})
+    expanded = mln.expanded(database.domains)
     _ = expanded.weights  # refuse rules without a weight
     if _all_known(expanded, asked, found, opened):
         return _by_counting(expanded, database, found, codes)

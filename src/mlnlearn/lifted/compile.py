@@ -14,10 +14,10 @@ from mlnlearn.lifted.plan import LiftedPlan, NotLiftable, SearchBudget
 from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import LiftedBlock, Shatterer
 from mlnlearn.lifted.sizes import ONE
-from mlnlearn.logic.atoms import Atom, Comparison, Constant, Predicate, Variable
-from mlnlearn.logic.formulas import And, Exists, Formula, Implies, children, variable_types
+from mlnlearn.logic.atoms import Atom, Comparison, Predicate, Variable
+from mlnlearn.logic.constants import constants_of
+from mlnlearn.logic.formulas import And, Exists, Formula, Implies
 from mlnlearn.logic.schema import Schema
-from mlnlearn.logic.substitute import renamed_apart
 
 Floats = NDArray[np.float64]
 
@@ -149,34 +149,6 @@ def blocks_of(
         *(LiftedBlock(kind) for kind in kinds),
         *(LiftedBlock(kind, name) for kind, name in sorted(named)),
     )
-
-
-def constants_of(formula: Formula) -> set[tuple[str, str]]:
-    """Return the constants that a formula names, in atoms and in equalities, as (type, name).
-
-    Examples
-    --------
-    >>> likes = Predicate("likes", ("person", "person"))
-    >>> is_bob = Comparison("=", Variable("x"), Constant("Bob"))
-    >>> sorted(constants_of(And((likes("x", "Anna"), is_bob))))
-    [('person', 'Anna'), ('person', 'Bob')]
-    """
-    opened = renamed_apart(formula)
-    types = variable_types(opened)
-
-    def walk(part: Formula) -> set[tuple[str, str]]:
-        if isinstance(part, Atom):
-            pairs = zip(part.predicate.types, part.terms, strict=True)
-            return {(kind, term.name) for kind, term in pairs if isinstance(term, Constant)}
-        if isinstance(part, Comparison) and part.calculates:
-            return set()
-        if isinstance(part, Comparison):
-            kinds = [types[t] for t in part.terms if isinstance(t, Variable) and t in types]
-            names = [term.name for term in part.terms if isinstance(term, Constant)]
-            return {(kind, name) for kind in kinds for name in names}
-        return set().union(*map(walk, children(part)))
-
-    return walk(opened)
 
 
 def exactly_one(schema: Schema) -> list[Formula]:

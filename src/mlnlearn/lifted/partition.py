@@ -23,9 +23,10 @@ from mlnlearn.infer.exact import exact
 from mlnlearn.infer.grounding.ground import ground
 from mlnlearn.infer.network import Network
 from mlnlearn.lifted.circuit import CancellationError
-from mlnlearn.lifted.compile import compile_formulas, constants_of, exactly_one
+from mlnlearn.lifted.compile import compile_formulas, exactly_one
 from mlnlearn.lifted.plan import DEFAULT_STEPS, NotLiftable, SearchBudget
 from mlnlearn.logic.atoms import Comparison
+from mlnlearn.logic.constants import constants_of
 from mlnlearn.logic.formulas import Formula, children, variable_types
 from mlnlearn.logic.schema import Schema
 from mlnlearn.logic.substitute import renamed_apart

@@ -13,13 +13,14 @@ from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.grounding.worlds import open_predicates
 from mlnlearn.lifted.circuit import bind
-from mlnlearn.lifted.compile import constants_of, exactly_one
+from mlnlearn.lifted.compile import exactly_one
 from mlnlearn.lifted.partition import partitions
 from mlnlearn.lifted.plan import NotLiftable, SearchBudget
 from mlnlearn.lifted.search import compile_plan
 from mlnlearn.lifted.shatter import Known, LiftedBlock, Place, Shatterer
 from mlnlearn.lifted.sizes import ONE
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.constants import constants_of
 from mlnlearn.model.answers import Answers, AnswerTable, ComponentSummary
 from mlnlearn.model.domains import with_constants_of
 from mlnlearn.model.mln import MLN
@@ -78,7 +79,7 @@ def _evaluated(mln: MLN, domains: Database | Mapping[str, int]) -> tuple[float, 
     full = mln
     if isinstance(domains, Database):
         (domains,) = with_constants_of(mln, [domains])
-        full = mln.expanded({kind: names.names for kind, names in domains.domains.items()})
+        full = mln.expanded(domains.domains)
     (partition,) = partitions(full, [domains])
     values, gradient = partition.evaluate(full.weights)
     return float(values[0]), gradient
@@ -131,7 +132,7 @@ def lifted_query(
     """
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
     (database,) = with_constants_of(mln, [database], names)
-    full = mln.expanded({kind: known.names for kind, known in database.domains.items()})
+    full = mln.expanded(database.domains)
     opened = open_predicates(database, names, open=open, closed=closed)
     division = _divide(full, database, opened)
     budget = SearchBudget()

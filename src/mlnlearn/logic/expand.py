@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -24,7 +24,7 @@ from mlnlearn.logic.substitute import substitute_formula
 _MOST_RULES = 1_000_000
 
 
-def expand_rule(rule: Rule, domains: Mapping[str, Sequence[str]]) -> tuple[Rule, ...]:
+def expand_rule(rule: Rule, domains: Mapping[str, Collection[str]]) -> tuple[Rule, ...]:
     """Return the rules that a rule with ``+x`` or ``*P(x)`` stands for.
 
     Every starred atom takes both signs, independently of the others, and every choice of signs is
@@ -83,7 +83,7 @@ def _weighted(rule: Rule, mapping: Mapping[Variable, Constant]) -> Rule:
     return replace(bare, weight=weight, locked=True, weighted_by=None)
 
 
-def _choices(rule: Rule, domains: Mapping[str, Sequence[str]]) -> list[list[Constant]]:
+def _choices(rule: Rule, domains: Mapping[str, Collection[str]]) -> list[list[Constant]]:
     """Return the constants of every ``+`` variable, or report all that cannot be had."""
     free, types = set(free_variables(rule.formula)), variable_types(rule.formula)
     problems: list[InputError] = []

@@ -163,6 +163,21 @@ def atoms_of(formula: Formula) -> Iterator[Atom]:
         yield from atoms_of(part)
 
 
+def quantified_atoms(formula: Formula) -> Iterator[Atom]:
+    """Yield the atoms that stand under a quantifier.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> p, q = Predicate("p", ("t",)), Predicate("q", ("t",))
+    >>> [str(atom) for atom in quantified_atoms(And((p("x"), Exists((Variable("y"),), q("y")))))]
+    ['q(y)']
+    """
+    inner = atoms_of if isinstance(formula, Exists | Forall) else quantified_atoms
+    for part in children(formula):
+        yield from inner(part)
+
+
 def free_variables(formula: Formula) -> tuple[Variable, ...]:
     """Return the variables not bound by a quantifier, in order of first occurrence.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
 from mlnlearn.errors import InputError, MemoryLimitError
@@ -109,7 +109,7 @@ def _distinct(clauses: Iterable[tuple[Literal, ...]]) -> LiteralSets:
     return tuple(found.values())
 
 
-def ground_quantifiers(formula: Formula, domains: Mapping[str, Sequence[str]]) -> Formula:
+def ground_quantifiers(formula: Formula, domains: Mapping[str, Collection[str]]) -> Formula:
     """Replace EXIST and FORALL by disjunctions and conjunctions over constants.
 
     A bound variable takes the type of the argument places where it stands. Parts decided by the
@@ -158,7 +158,7 @@ def ground_quantifiers(formula: Formula, domains: Mapping[str, Sequence[str]]) -
 def _constants(
     variable: Variable,
     types: Mapping[Variable, str],
-    domains: Mapping[str, Sequence[str]],
+    domains: Mapping[str, Collection[str]],
     formula: Formula,
 ) -> list[Constant]:
     kind = types.get(variable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -131,7 +131,7 @@ class MLN(Shown, Plots):
         )
         return replace(self, rules=self.rules + units)
 
-    def expanded(self, domains: Mapping[str, Sequence[str]]) -> MLN:
+    def expanded(self, domains: Mapping[str, Collection[str]]) -> MLN:
         """Return the network with ``+x`` and ``*P(x)`` written out over the given constants."""
         if not any(rule.per_constant or _has_either_sign(rule) for rule in self.rules):
             return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mlnlearn.data.database import Database
@@ -70,7 +70,7 @@ def ground(
     )
     used = {atom.predicate.name for rule in mln.rules for atom in atoms_of(rule.formula)}
     evidence = Evidence(world_of(database, used | set(query), opened))
-    domains = {kind: vocabulary.names for kind, vocabulary in database.domains.items()}
+    domains = database.domains
     rules, parts = _expanded(mln, domains)
     grounder = ClauseGrounder(evidence, Assembler(evidence.world, rules))
     for part in parts:
@@ -111,7 +111,7 @@ def check_rules(mln: MLN, database: Database) -> None:
 
 
 def _expanded(
-    mln: MLN, domains: Mapping[str, Sequence[str]]
+    mln: MLN, domains: Mapping[str, Collection[str]]
 ) -> tuple[list[Rule], list[RuleInstances]]:
     """Spell out shorthands: all soft rules, and the formulas that stand for ranges of them."""
     rules: list[Rule] = []
@@ -138,7 +138,7 @@ def _expanded(
 
 
 def _ground_part(
-    grounder: ClauseGrounder, part: RuleInstances, domains: Mapping[str, Sequence[str]]
+    grounder: ClauseGrounder, part: RuleInstances, domains: Mapping[str, Collection[str]]
 ) -> None:
     if not grounder.groundings(part):
         return
@@ -162,7 +162,7 @@ def _ground_part(
 
 
 def _terms(
-    evidence: Evidence, part: RuleInstances, domains: Mapping[str, Sequence[str]]
+    evidence: Evidence, part: RuleInstances, domains: Mapping[str, Collection[str]]
 ) -> tuple[int, tuple[ClauseTerm, ...], dict[str, ExistentialTable]]:
     """Return what a formula adds up from, and the tables of its existentials."""
     skeleton, found = without_quantifiers(part.formula, domains)

@@ -7,7 +7,7 @@ found by joins, so that only those that evidence leaves open become literals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ class Existential:
 
 
 def without_quantifiers(
-    formula: Formula, domains: Mapping[str, Sequence[str]]
+    formula: Formula, domains: Mapping[str, Collection[str]]
 ) -> tuple[Formula, dict[str, Existential]]:
     """Put placeholder atoms for the outermost quantifiers.
 

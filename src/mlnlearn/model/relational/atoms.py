@@ -17,7 +17,8 @@ from mlnlearn.counting.relational import (
     RowSet,
 )
 from mlnlearn.data.database import Columns, Database
-from mlnlearn.errors import InputError, MemoryLimitError
+from mlnlearn.data.population import all_atoms
+from mlnlearn.errors import InputError
 
 MOST_ATOMS = 20_000_000
 """Most atoms of one question."""
@@ -117,14 +118,7 @@ def _codes(column: Column) -> Columns:
     return column.codes
 
 
-def all_atoms(database: Database, predicate: str) -> Columns:
-    """Return all ground atoms of a predicate."""
-    number = database.ground_atoms(predicate)
-    if number > MOST_ATOMS:
-        raise MemoryLimitError(
-            f"{predicate} has {number:,} atoms; the limit of one question is {MOST_ATOMS:,}",
-            hint="mark the atoms that are asked for as unknown in the database",
-        )
-    axes = [np.arange(database.size(kind)) for kind in database.schema[predicate].types]
-    grid = np.meshgrid(*axes, indexing="ij")
-    return np.array([axis.ravel() for axis in grid], np.int32).reshape(len(axes), -1)
+def possible_atoms(database: Database, predicate: str) -> Columns:
+    """Return all ground atoms of a predicate, as many as one question may have."""
+    hint = "mark the atoms that are asked for as unknown in the database"
+    return all_atoms(database, predicate, MOST_ATOMS, hint)

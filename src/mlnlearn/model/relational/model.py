@@ -31,7 +31,7 @@ from mlnlearn.model.explanation import (
     ground_atom,
 )
 from mlnlearn.model.plots import Plots
-from mlnlearn.model.relational.atoms import all_atoms, atom_rows
+from mlnlearn.model.relational.atoms import atom_rows, possible_atoms
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
@@ -225,7 +225,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         if not marked:
             return found
         fixed = [place for place in range(len(columns)) if place not in marked]
-        whole = all_atoms(database, self.predicate)
+        whole = possible_atoms(database, self.predicate)
         if whole.shape[1] != columns.shape[1]:
             everything = self.predict(database, self.predicate, whole)
             sizes = [database.size(kind) for kind in database.schema[self.predicate].types]
@@ -281,7 +281,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         unknown = known.unknown_facts(name)
         if not query_evidence and (chosen or not (listed or unknown.shape[1])):
             known = known.without_facts([name])
-            unknown = all_atoms(known, name)
+            unknown = possible_atoms(known, name)
         chances = self.predict(known, name, unknown)
         kinds = known.schema[name].types
         table = AnswerTable(
@@ -494,7 +494,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         """Return the facts of the predicates that `network_text` declares."""
         known = self._with_classes(database)
         schema = parse_mln(self.network_text()).schema
-        atoms = all_atoms(known, self.predicate)
+        atoms = possible_atoms(known, self.predicate)
         view = relational([known], self.mapping)
         home = Place(self.row_set, self.column)
         rows = atom_rows(view, home, atoms, self._valued)
