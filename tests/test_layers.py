@@ -1,6 +1,7 @@
 """Imports go down the floors only: checked on the source text of every module."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -281,3 +282,24 @@ def test_facts_are_joined_in_counting_alone():
 def test_a_join_elsewhere_is_found(text):
     assert len(joins({"structure/x.py": text})) == 1
     assert joins({"counting/x.py": text}) == []
+
+
+def walks():
+    """The rows of the walks in the page on architecture: what is learned or asked, and the way."""
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tables = page.partition("\n## Walks\n")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in tables.splitlines() if line.startswith("| ")]
+    return [(name, way) for name, way in rows if name not in ("| learner", "| model")]
+
+
+def test_walks_are_of_all_learners_and_short():
+    named = {name for names, _ in walks() for name in re.findall(r"`([\w-]+)`", names)}
+    assert set(mlnlearn.LEARNERS) <= named
+    assert [names for names, way in walks() if way.count("→") > 9] == []
+
+
+def test_walks_are_along_modules_that_there_are():
+    files = [f"/{path.removesuffix('.py').removesuffix('/__init__')}" for path in read_sources()]
+    steps = [step for _, way in walks() for step in re.findall(r"`(\w+(?:/\w+)+)`", way)]
+    assert len(steps) > 40
+    assert [step for step in steps if not any(file.endswith(f"/{step}") for file in files)] == []
