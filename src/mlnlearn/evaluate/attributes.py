@@ -107,12 +107,10 @@ def accuracy(labels: ArrayLike, probabilities: ArrayLike, blocks: ArrayLike) -> 
     return float(np.where(best, 1.0 / tied[place], 0.0)[truth].mean()) if truth.any() else np.nan
 
 
-def attribute_cll(
-    labels: ArrayLike, probabilities: ArrayLike, blocks: ArrayLike, *, clip: float = CLIP
-) -> float:
+def attribute_cll(labels: ArrayLike, probabilities: ArrayLike, blocks: ArrayLike) -> float:
     """Return the mean log-probability of the true values, each block's sum scaled to one.
 
-    The scaled probability is kept away from 0 by `clip`.
+    The scaled probability is kept away from 0 by `CLIP`.
 
     Examples
     --------
@@ -124,7 +122,7 @@ def attribute_cll(
     total = np.bincount(place, values, count)[place[truth]]
     alike = 1.0 / np.bincount(place, minlength=count)[place[truth]]
     shares: Floats = np.divide(values[truth], total, out=alike, where=total > 0)
-    return float(np.log(np.maximum(shares, clip)).mean()) if len(shares) else np.nan
+    return float(np.log(np.maximum(shares, CLIP)).mean()) if len(shares) else np.nan
 
 
 def _numbered(truth: NDArray[np.bool_], blocks: ArrayLike) -> tuple[Blocks, int]:

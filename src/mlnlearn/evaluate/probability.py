@@ -121,18 +121,14 @@ def calibration_bins(
 
 
 def calibration_error(
-    labels: ArrayLike,
-    probabilities: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    bins: int = 10,
+    labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    """Return the expected calibration error: mean gap of probability and frequency over bins.
+    """Return the expected calibration error: mean gap of probability and frequency over ten bins.
 
     Examples
     --------
     >>> round(calibration_error([True, False], [0.75, 0.75]), 6)
     0.25
     """
-    found = calibration_bins(labels, probabilities, weights, bins=bins)
+    found = calibration_bins(labels, probabilities, weights)
     return _mean(np.abs(found.predicted - found.observed), found.weights)

@@ -23,6 +23,7 @@ from mlnlearn.infer.sampling.kernels import new_stream
 from mlnlearn.infer.sampling.layout import Layout, build_layout
 from mlnlearn.infer.sampling.localsearch import ROUNDING, polish, search
 
+_STARTS = 20
 _LEAST_FLIPS = 2_000
 _FLIPS_PER_VARIABLE = 20
 _FLIPS_AT_ONCE = 20_000  # without looking up: some hundredths of a second
@@ -114,7 +115,7 @@ def maxwalksat(
     return MapResult(best.world, best.log_weight, best.proven, number)
 
 
-def feasible_world(layout: Layout, rng: np.random.Generator, tries: int = 20) -> Codes:
+def feasible_world(layout: Layout, rng: np.random.Generator) -> Codes:
     """Return a random world that satisfies everything hard (not uniformly drawn).
 
     Examples
@@ -134,7 +135,7 @@ def feasible_world(layout: Layout, rng: np.random.Generator, tries: int = 20) ->
     unary = np.where(layout.unary <= -layout.hard, layout.unary, 0.0)
     strength = np.where(layout.strength >= layout.hard, layout.strength, 0.0)
     flips = max(_LEAST_FLIPS, _FLIPS_PER_VARIABLE * len(layout.cardinality))
-    for _ in range(tries):
+    for _ in range(_STARTS):
         world = random_world(layout, rng)
         stream = new_stream(rng)
         enough = layout.hard / 2
@@ -143,7 +144,7 @@ def feasible_world(layout: Layout, rng: np.random.Generator, tries: int = 20) ->
         )
         if cost < layout.hard / 2:
             return world
-    raise _no_world(tries * flips)
+    raise _no_world(_STARTS * flips)
 
 
 def _interruptible(flips: int, end: float | None, *arguments: Any) -> float:

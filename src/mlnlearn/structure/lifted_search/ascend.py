@@ -15,6 +15,8 @@ from mlnlearn.weights.objective import Floats
 Function = Callable[[Floats], tuple[float, Floats]]
 
 _LONGEST = 4.0
+_MOST_STEPS = 200
+_APART = 1e-4  # of the points whose gradients are compared
 
 
 def ascend(
@@ -24,7 +26,6 @@ def ascend(
     *,
     floor: float,
     tolerance: float = 1e-5,
-    max_steps: int = 200,
 ) -> tuple[Floats, float]:
     """Maximise a concave function by BFGS from a given curvature.
 
@@ -40,8 +41,6 @@ def ascend(
         The least curvature there can be in any direction: that of the prior.
     tolerance
         Stop when the next step promises less than this.
-    max_steps
-        Most steps.
 
     Returns
     -------
@@ -60,7 +59,7 @@ def ascend(
     inverse = (vectors / np.maximum(values, floor)) @ vectors.T
     point = start.copy()
     value, gradient = function(point)
-    for _ in range(max_steps):
+    for _ in range(_MOST_STEPS):
         direction = inverse @ gradient
         promise = float(gradient @ direction)
         if promise < 2.0 * tolerance:
@@ -108,7 +107,7 @@ def _updated(inverse: Floats, step: Floats, change: Floats) -> Floats:
     return result
 
 
-def curvature_of(function: Function, point: Floats, step: float = 1e-4) -> Floats:
+def curvature_of(function: Function, point: Floats) -> Floats:
     """Return the negative second derivatives at a point, by differences of gradients.
 
     Examples
@@ -116,17 +115,15 @@ def curvature_of(function: Function, point: Floats, step: float = 1e-4) -> Float
     >>> curvature_of(lambda w: (-float(w @ w), -2.0 * w), np.zeros(2)).round(6).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
     """
-    rows = []
-    for number in range(len(point)):
-        rows.append(curvature_row(function, point, number, step))
+    rows = [curvature_row(function, point, number) for number in range(len(point))]
     matrix = np.array(rows).reshape(len(point), len(point))
     return 0.5 * (matrix + matrix.T)
 
 
-def curvature_row(function: Function, point: Floats, number: int, step: float = 1e-4) -> Floats:
+def curvature_row(function: Function, point: Floats, number: int) -> Floats:
     """Return one row of the negative second derivatives at a point."""
     ahead, behind = point.copy(), point.copy()
-    ahead[number] += step
-    behind[number] -= step
-    row: Floats = (function(behind)[1] - function(ahead)[1]) / (2.0 * step)
+    ahead[number] += _APART
+    behind[number] -= _APART
+    row: Floats = (function(behind)[1] - function(ahead)[1]) / (2.0 * _APART)
     return row
