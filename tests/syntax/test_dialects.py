@@ -309,3 +309,10 @@ def test_the_program_says_once_which_system_files_are_from():
         assert str(parse_mln(text, dialect="alchemy").rules[0]) == "0.5 knows(anna,bob)"
     finally:
         DIALECT.reset(token)
+
+
+@pytest.mark.parametrize("text", ["goal(x) != goal(y)", "3 = goal(x) ^ Walks(x)", "goal(x) = Here"])
+@pytest.mark.filterwarnings("ignore::mlnlearn.errors.DataWarning")
+def test_parts_of_networks_may_compare_values_that_no_variable_names(text):
+    used = parse_mln(f"1 {text}\n", "part.mln").schema
+    assert used["goal"].function

@@ -101,15 +101,16 @@ class _Use:
 
     def _equal(self, tokens: list[Token], place: int, end: int, number: int) -> None:
         """Read ``f(x) = y`` and ``y = f(x)``: what is compared is a function."""
+        before = place > 0 and tokens[place - 1].text in _EQUALS
+        after = end + 1 < len(tokens) and tokens[end + 1].text in _EQUALS
+        if not (before or after):
+            return
         value = ("value", tokens[place].text, 0)
-        if end + 1 < len(tokens) and tokens[end + 1].text in _EQUALS:
-            self.functions.add(tokens[place].text)
-            if variable := self._variable(tokens[end + 2 :]):
-                self._join(value, self._of(variable, number))
-        elif place and tokens[place - 1].text in _EQUALS:
-            self.functions.add(tokens[place].text)
-            if variable := self._variable(tokens[max(0, place - 2 - int(self.marked)) :]):
-                self._join(value, self._of(variable, number))
+        self.functions.add(tokens[place].text)
+        self.parents.setdefault(value, value)
+        other = end + 2 if after else max(0, place - 2 - int(self.marked))
+        if variable := self._variable(tokens[other:]):
+            self._join(value, self._of(variable, number))
 
     def _variable(self, tokens: list[Token]) -> str:
         """Return the variable that comes next, or nothing."""
