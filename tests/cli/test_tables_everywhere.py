@@ -57,7 +57,15 @@ def check_answers(program):
 def test_a_boosted_model_of_tables_answers_explains_and_is_reported(bank, program, learner):
     settings = ("--set", "steps=3", "--set", "max_constants=10") if learner == "mln-bt" else ()
     code, _, err = program(
-        "learn", "--learner", learner, *TABLES, "--target", "smokes", "--out", "m.json", *settings
+        "learn",
+        "--learner",
+        learner,
+        *TABLES,
+        "--target",
+        "client.smokes",
+        "--out",
+        "m.json",
+        *settings,
     )
     assert code == 0, err
     # how tables are read is kept: in the model, or beside it

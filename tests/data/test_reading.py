@@ -284,6 +284,9 @@ def test_the_parts_of_a_link_of_several_columns_say_nothing_new():
     _, mapping = build_database([rooms, Table("stay", stay, (), both)])
     assert mapping["stay"]["house"].role == mapping["stay"]["floor"].role == "skip"
     assert mapping["stay"]["house, floor"].references == "room"
+    # and a mapping that speaks of the link is understood by whoever reads the tables again
+    again = ml.tables_data([rooms, Table("stay", stay, (), both)], mapping=mapping).data
+    assert again.mapping == mapping
 
 
 def test_a_foreign_key_to_another_unique_column_and_one_of_several_columns():

@@ -167,8 +167,9 @@ def learn(
         if triples is None
         else (ml.as_data(read_split(triples, order=order)), None)
     )
-    if asked is not None:
-        chosen = configured(learner, entry, set_ or (), (asked,), seed, base, preset)
+    if asked or (tables is not None and targets and not rows):
+        called = (asked,) if asked else [ml.predicate_of(data, target) for target in targets]
+        chosen = configured(learner, entry, set_ or (), called, seed, base, preset)
     with resumable(run):
         if rows:
             learn_rows(learner, chosen, data, run, out, json=json)

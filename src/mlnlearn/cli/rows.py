@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
 
 FILLED_NOTE = "the table filled_cells says which"
 """Where filled cells are marked."""
+_REASONS = 20
 _EXPLAINED = 50
 
 
@@ -219,7 +220,11 @@ def explain_row(
     screen.print(heading(f"row {reasons.row}, {reasons.target}: {reasons.answer}{chance}"))
     if reasons.against:
         screen.print(f"rather than {reasons.against}")
-    parts = [(part.rule, f"{part.log_odds:+.4f}") for part in reasons.contributions]
+    first, rest = reasons.contributions[:_REASONS], reasons.contributions[_REASONS:]
+    parts = [(part.rule, f"{part.log_odds:+.4f}") for part in first]
+    if rest:
+        together = sum(part.log_odds for part in rest)
+        parts.append((f"{len(rest)} others together; --json gives all", f"{together:+.4f}"))
     print_table(screen, ("because", reasons.unit), parts, words=(0,))
 
 

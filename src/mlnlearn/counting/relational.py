@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, rows_of
+from mlnlearn.counting.date_parts import DatePart, parts_of, spans_of
 from mlnlearn.counting.facts import Facts
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
@@ -72,6 +73,8 @@ class RowSet:
         The number of the database that each row is of.
     unknown
         Rows that may exist, of a relation: their databases, then what their columns would hold.
+    dated
+        Columns that are made of moments: their parts, and how long they lie apart.
     """
 
     name: str
@@ -80,6 +83,7 @@ class RowSet:
     times: Floats | None
     part: Codes
     unknown: Codes | None = None
+    dated: Mapping[str, DatePart] = field(default_factory=dict)
 
     @property
     def links(self) -> dict[str, Link]:
@@ -95,11 +99,17 @@ class RowSet:
             for name, column in self.columns.items()
         }
         times = None if self.times is None else self.times[rows]
-        return RowSet(self.name, len(rows), columns, times, self.part[rows], self.unknown)
+        dated = {n: replace(d, values=d.values[rows]) for n, d in self.dated.items()}
+        return RowSet(self.name, len(rows), columns, times, self.part[rows], self.unknown, dated)
 
     def without(self, column: str) -> RowSet:
-        """Return the row set without one of its columns."""
-        return replace(self, columns={n: c for n, c in self.columns.items() if n != column})
+        """Return the row set without one of its columns, and what is made of it."""
+        kept = {n: c for n, c in self.columns.items() if n != column}
+        return replace(self.without_parts(column), columns=kept)
+
+    def without_parts(self, column: str) -> RowSet:
+        """Return the row set without what is made of the moments of a column."""
+        return replace(self, dated={n: d for n, d in self.dated.items() if column not in d.of})
 
 
 @dataclass(frozen=True)
@@ -200,7 +210,27 @@ class _FactReader:
             for column in entry.columns
             if column.role == "skip"
         }
-        return Relational(_with_times(timed, found), self.types, self.places, left_out)
+        row_sets = _with_times(timed, found)
+        dated = {
+            name: replace(row_set, dated=self._dated(row_set, row_sets))
+            for name, row_set in row_sets.items()
+        }
+        return Relational(dated, self.types, self.places, left_out)
+
+    def _dated(self, row_set: RowSet, row_sets: Mapping[str, RowSet]) -> dict[str, DatePart]:
+        """Return what is made of the moments of a row, its own and those of rows it links to."""
+        own = _moments(row_set)
+        found = {name: part for column in own for name, part in parts_of(column, own[column])}
+        time = self.mapping[row_set.name].time
+        if time in own:
+            others = {name: moments for name, moments in own.items() if name != time}
+            linked = {
+                (name, column): _at(moments, link.codes, np.nan)
+                for name, link in row_set.links.items()
+                for column, moments in _moments(row_sets[link.to]).items()
+            }
+            found |= spans_of(time, own[time], others, linked)
+        return {name: part for name, part in found.items() if name not in row_set.columns}
 
     def _times(self, row_set: RowSet) -> Floats | None:
         column = row_set.columns.get(self.mapping[row_set.name].time)
@@ -283,6 +313,11 @@ class _FactReader:
 
     def _is_time(self, kind: str) -> bool:
         return bool(getattr(self.facts.databases[0].domains[kind], "time", False))
+
+
+def _moments(row_set: RowSet) -> dict[str, Floats]:
+    columns = row_set.columns.items()
+    return {name: c.values for name, c in columns if isinstance(c, Number) and c.is_time}
 
 
 def _at(values: NDArray[Item], places: NDArray[np.integer], none: float) -> NDArray[Item]:

@@ -10,6 +10,7 @@ from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.data import Data, as_data
 from mlnlearn.data.load.edits import MappingLike, read_edits
+from mlnlearn.data.load.links import with_single_links
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import Task, read_task, without_tasks
@@ -82,6 +83,7 @@ def tables_data(
         read = task_within(found, within.column, within.entity, within.span)
     if read is not None:
         found = [*found, read.table]
+    found = with_single_links(found)  # a mapping may speak of links of several columns
     edits = read_edits(mapping, found)
     if read is not None and read.table.name not in edits:
         edits[read.table.name] = read.edits()

@@ -313,6 +313,8 @@ def _end(
         wanted = np.flatnonzero(names == value)
         same = codes == (wanted[0] if len(wanted) else -2)
         return Values(np.where(known, same.astype(np.float64), np.nan))
+    if column in here.dated:
+        return Values(here.dated[column].values[rows], here.dated[column].names)
     raise InputError(
         f"{here.name!r} has no values {column!r}", hint="give data of the model's schema"
     )

@@ -254,6 +254,6 @@ def duration(seconds: float) -> str:
     ('3 days', '90 seconds')
     """
     for unit, name in ((86400.0 * 365.25, "years"), (86400.0, "days"), (3600.0, "hours")):
-        if seconds >= 2 * unit:
+        if abs(seconds) >= 2 * unit:
             return f"{seconds / unit:.3g} {name}"
     return f"{seconds:.3g} seconds"

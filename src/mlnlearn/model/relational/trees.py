@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats
+from mlnlearn.counting.date_parts import calendar_of
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
@@ -73,12 +74,17 @@ class Test:
                 else f"{self.threshold:g}"
             )
             said = f"{text} {'>' if holds else '≤'} {limit}"
-        elif len(self.names) == 1:
-            said = f"{text} is {'' if holds else 'not '}{self.names[0]}"
         else:
-            shown = ", ".join(self.names[:6]) + (", …" if len(self.names) > 6 else "")
-            said = f"{text} is {'' if holds else 'not '}in {{{shown}}}"
+            said = f"{text} is {self._named(holds)}"
         return f"{said} (or not known)" if self.missing == holds and self._can_miss else said
+
+    def _named(self, holds: bool) -> str:
+        """Say which names pass, or fail; of days and months, which are all known, those that do."""
+        feature = self.feature
+        calendar = calendar_of(feature.column) if isinstance(feature, Feature) else ()
+        if set(self.names) < set(calendar):
+            return _any_of([name for name in calendar if (name in self.names) == holds])
+        return f"{'' if holds else 'not '}{_any_of(self.names)}"
 
     @property
     def _can_miss(self) -> bool:
@@ -93,6 +99,22 @@ class Test:
 
 
 _COUNTED = ("number of ", "any ")
+_SHOWN = 6
+
+
+def _any_of(names: Sequence[str]) -> str:
+    """Say that it may be any of some names.
+
+    Examples
+    --------
+    >>> _any_of(["Friday", "Saturday", "Sunday"])
+    'Friday, Saturday or Sunday'
+    """
+    if len(names) == 1:
+        return names[0]
+    if len(names) > _SHOWN:
+        return f"{', '.join(names[:_SHOWN])} or {len(names) - _SHOWN} others"
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _counted(text: str, threshold: float, holds: bool) -> str:

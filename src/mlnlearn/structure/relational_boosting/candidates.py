@@ -110,6 +110,12 @@ def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> It
                 yield Feature(_with(steps, said), name, unit=unit)
         else:
             yield from _of_names(path, evaluator, name, column)
+    if path is None or not path.backward:
+        for name, part in here.dated.items():
+            if not part.is_span:
+                yield Feature(steps, name)
+            elif path is None and not evaluator.timed:  # else times are ages anyway
+                yield Feature(steps, name, unit="age")
 
 
 def own_features(evaluator: Evaluator, base: RowSet, home: Place) -> Iterator[Feature]:

@@ -161,6 +161,8 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         own = self.own_facts and len(data.databases) == 1 and examples.base.times is None
         if not (own and has_own_facts(view, place)):
             view = without_place(view, place)
+        elif place.column is not None:
+            view = view.with_row_set(view[place.row_set].without_parts(place.column))
         for fitted in self.learn_examples(view, examples, course, journal):
             yield Fitted(start.with_trees_of(fitted.model), fitted.notes)
 
