@@ -99,6 +99,13 @@ class DuckServer:
         self.fetch(f"CREATE TABLE {table} AS {select}")
         return table
 
+    def gather(self, table: str, selects: Sequence[str]) -> str:
+        """Make a table from the answers of several statements, one after another: less memory."""
+        self.create(table, selects[0])
+        for select in selects[1:]:
+            self.fetch(f"INSERT INTO {table} {select}")
+        return table
+
     def load(self, table: str, columns: Mapping[str, Codes]) -> str:
         """Make a table from columns; return its name."""
         self.connection.register("facts", dict(columns))

@@ -7,7 +7,7 @@ what someone asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,9 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.placed import PlacedFacts, PlacedVocabulary
 from mlnlearn.errors import InputError, Location, MemoryLimitError
 from mlnlearn.logic.schema import Schema
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class SqlPlace:
@@ -51,34 +54,48 @@ class SqlPlace:
             codes = "".join(f", k{place}.code AS c{place}" for place in range(len(types)))
             select = f"SELECT DISTINCT 0 AS d{codes} FROM ({self.selects[name]}) s{''.join(joins)}"
             self._refuse_empty(name)
-            self._tables[name] = self._create(f"facts{len(self._tables)}", select, name)
+            table = f"facts{len(self._tables)}"
+            self._tables[name] = self._made(name, self.server.create, table, select)
         return self._tables[name]
 
     def dictionary(self, kind: str) -> str:
         """Return the server's table of a type's constants: ``code`` and ``name``."""
         if kind not in self._dictionaries:
             listed = self.schema.constants.get(kind, ())
-            literal = self.server.dialect.literal
-            parts = [f"SELECT {place} AS p, {literal(n)} AS name" for place, n in enumerate(listed)]
-            for predicate in self.schema.predicates:
-                facts = self.selects.get(predicate.name)
-                for place, other in enumerate(predicate.types if facts else ()):
-                    if other == kind:
-                        column = f"SELECT {len(listed)} AS p, a{place} AS name"
-                        parts.append(f"{column} FROM ({facts}) s WHERE a{place} IS NOT NULL")
-            every = " UNION ALL ".join(parts) or "SELECT 0 AS p, '' AS name WHERE 1 = 0"
-            names = f"SELECT min(p) AS p, name FROM ({every}) u GROUP BY name"
+            number = len(self._dictionaries)
+            found = self._made(kind, self.server.gather, f"found{number}", self._mentions(kind))
             code = "CAST(row_number() OVER (ORDER BY p, name) - 1 AS INTEGER) AS code"
+            names = f"SELECT min(p) AS p, name FROM {found} GROUP BY name"
             select = f"SELECT {code}, name FROM ({names}) n"
-            table = self._create(f"names{len(self._dictionaries)}", select, kind)
+            table = self._made(kind, self.server.create, f"names{number}", select)
             self._dictionaries[kind] = table
             if kind in self.schema.declared:
                 self._refuse_foreign(kind, len(listed))
         return self._dictionaries[kind]
 
-    def _create(self, table: str, select: str, what: str) -> str:
+    def _mentions(self, kind: str) -> list[str]:
+        """Return statements for a type's constants: where they are listed, and the places of facts.
+
+        The column ``p`` orders them: those that are listed come first, in their order.
+        """
+        listed = self.schema.constants.get(kind, ())
+        dialect = self.server.dialect
+        parts = [
+            f"SELECT {place} AS p, CAST({dialect.literal(name)} AS {dialect.text}) AS name"
+            for place, name in enumerate(listed)
+        ]
+        for predicate in self.schema.predicates:
+            facts = self.selects.get(predicate.name)
+            for place, other in enumerate(predicate.types if facts else ()):
+                if other == kind:
+                    column = f"SELECT DISTINCT {len(listed)} AS p, a{place} AS name"
+                    parts.append(f"{column} FROM ({facts}) s WHERE a{place} IS NOT NULL")
+        return parts or [f"SELECT 0 AS p, CAST('' AS {dialect.text}) AS name WHERE 1 = 0"]
+
+    def _made(self, what: str, make: Callable[[str, T], str], table: str, given: T) -> str:
+        """Make a table; say what it is for where there is no room."""
         try:
-            return self.server.create(table, select)
+            return make(table, given)
         except FullServerError as error:
             raise MemoryLimitError(
                 f"no room to number the constants of {what}: {error}",
@@ -162,9 +179,6 @@ def placed_database(place: SqlPlace, name: str) -> Database:
     """Return the database of facts in place."""
     domains = {kind: PlacedVocabulary(place, kind) for kind in place.schema.types}
     return Database(place.schema, domains, PlacedFacts(place, place.selects), name=name)
-
-
-S = TypeVar("S")
 
 
 def server_of(stack: Stack, kind: type[S]) -> S | None:

@@ -80,6 +80,10 @@ class PostgresServer:
         self.fetch(f"ANALYZE {table}")
         return table
 
+    def gather(self, table: str, selects: Sequence[str]) -> str:
+        """Make a table from the answers of several statements; return its name."""
+        return self.create(table, " UNION ALL ".join(selects))
+
     def fetch(self, statement: str) -> Answer:
         """Execute a statement, and return the columns of its answer."""
         from psycopg import errors  # noqa: PLC0415 - an extra

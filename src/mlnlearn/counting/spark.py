@@ -158,6 +158,10 @@ class SparkServer:
             given = str(self._scratch.path)
         return given
 
+    def gather(self, table: str, selects: Sequence[str]) -> str:
+        """Make a table from the answers of several statements; return its name."""
+        return self.create(table, " UNION ALL ".join(selects))
+
     def fetch(self, statement: str) -> Answer:
         """Execute a statement, and return the columns of its answer."""
         from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra

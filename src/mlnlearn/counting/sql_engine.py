@@ -76,6 +76,10 @@ class StoringServer(Server, Protocol):
         """Make a table from the answer of a statement, and return what it is called there."""
         ...
 
+    def gather(self, table: str, selects: Sequence[str]) -> str:
+        """Make a table from the answers of several statements, and return what it is called."""
+        ...
+
 
 class SqlEngine:
     """Counts on a server; made by the engines that know one.
