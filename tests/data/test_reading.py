@@ -39,6 +39,7 @@ CASES = {
     "signup": ([1_500_000_000 + 7 * n for n in range(N)], "time", "days or moments, written sec"),
     "seen_at": ([978_300_760_000 + n for n in range(N)], "time", "days or moments, written mil"),
     "views": ([1_500_000 + 7 * n for n in range(N)], "number", "200 different numbers"),
+    "stay": (pd.to_timedelta(range(N), unit="h"), "number", SPELLED + "h:m:s"),
     "male": ([0, 1] * (N // 2), "flag", "yes or no"),
     "grade": ([n % 5 for n in range(N)], "value", "5 values"),
     "height": (RNG.normal(170, 9, N).round(1), "number", ""),

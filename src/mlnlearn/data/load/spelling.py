@@ -27,7 +27,10 @@ _QUANTITY = re.compile(
     rf"(?P<before>(?:{_CURRENCY})?)\s*(?P<number>[+-]?[\d.,]*\d(?:[eE][+-]?\d+)?)"
     r"\s*(?P<after>[^\W\d_]{1,6}|%|€|\$|£|¥|°C?|)\Z"
 )
-_DURATION = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)\Z")
+_DURATION = re.compile(
+    r"(?:(?P<days>\d+) days?,? )?"
+    r"(?:(?P<hours>\d+):)?(?P<minutes>\d{1,2}):(?P<seconds>\d{2}(?:\.\d+)?)\Z"
+)
 DURATION = "h:m:s"
 _DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _MOMENTS = tuple(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
@@ -78,8 +81,8 @@ def read_numbers(names: Sequence[str], spelled: str = "") -> Floats:
     --------
     >>> read_numbers(["1.000,5 kg", "7 kg", "many"], "1.234,5 kg").tolist()
     [1000.5, 7.0, nan]
-    >>> read_numbers(["1:00:01.5", "2:00"], "h:m:s").tolist()
-    [3601.5, 120.0]
+    >>> read_numbers(["1:00:01.5", "2:00", "1 day, 0:00:01", "2 days 00:00:00"], "h:m:s").tolist()
+    [3601.5, 120.0, 86401.0, 172800.0]
     """
     if spelled == DURATION:
         return np.array([_duration(name) for name in names], np.float64)
@@ -110,8 +113,8 @@ def _duration(text: str) -> float:
     part = _DURATION.match(text.strip())
     if part is None:
         return math.nan
-    hours, minutes, seconds = part.groups()
-    return 3600.0 * int(hours or 0) + 60.0 * int(minutes) + float(seconds)
+    hours = 24 * int(part["days"] or 0) + int(part["hours"] or 0)
+    return 3600.0 * hours + 60.0 * int(part["minutes"]) + float(part["seconds"])
 
 
 def moment_spelling(names: Sequence[str]) -> str | None:
