@@ -138,6 +138,7 @@ from mlnlearn.structure.local_search.learn import DiscriminativeILS as Discrimin
 from mlnlearn.structure.motifs.learn import LSM as LSM
 from mlnlearn.structure.paths.learner import Paths as Paths
 from mlnlearn.structure.paths.network import path_network as path_network
+from mlnlearn.structure.paths.views import path_views as path_views
 from mlnlearn.structure.predicate_graph.learn import GSLP as GSLP
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost as RelationalBoost
 from mlnlearn.structure.saved import load_model as load_model

@@ -104,6 +104,9 @@ def test_other_learners_rank_by_the_same_code(folder):
     assert found["learner"] == "rdn-b"
     assert found["by_relation"]["grandparent of"]["queries"] == 4
     assert found["mrr"] > 0.3
+    settings = ("--paths", 2, "--set", "steps=5", "--set", "literals_per_node=1")
+    paths = json.loads(call("evaluate", *files, "--learner", "rdn-b", *settings, "--json").stdout)
+    assert paths["mrr"] >= found["mrr"]
     auto = json.loads(call("evaluate", *files, "--learner", "auto", "--json").stdout)
     assert auto["learner"] == "paths"
 
@@ -141,6 +144,11 @@ def test_a_page_about_rules_and_how_they_rank(folder):
     [
         (("evaluate", "--triples", "{train}"), "no triples to rank"),
         (("evaluate", "--db", "x.db"), "--learner: name a learner"),
+        (("evaluate", "--db", "x.db", "--paths", "3"), "--paths goes with --triples"),
+        (
+            ("evaluate", "--triples", "{train}", "--test", "{test}", "--paths", "3"),
+            "such as rdn-b, not paths",
+        ),
         (("evaluate", "--learner", "mbn", "--triples", "{train}", "--test", "{test}"), "a graph"),
         (("learn", "--triples", "{train}", "--db", "x.db", "--out", "m.tsv"), "--triples alone"),
         (("learn", "--triples", "{train}", "--task", "x.csv", "--out", "m.tsv"), "--triples alone"),

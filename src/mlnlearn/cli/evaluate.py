@@ -37,6 +37,7 @@ from mlnlearn.cli.options import (
     MoreArgument,
     NoDatabasesOption,
     OrderOption,
+    PathTestsOption,
     PresetOption,
     SchemaOption,
     SetOption,
@@ -97,6 +98,7 @@ def evaluate(
     valid: ValidOption = None,
     test: TestOption = None,
     order: OrderOption = "",
+    paths: PathTestsOption = 0,
     boostsrl: BoostSRLOption = None,
     mapping: MappingOption = None,
     query: Annotated[
@@ -168,8 +170,12 @@ def evaluate(
             raise InputError("give the data with --triples alone")
         check([out], force=force, data=[triples, *filter(None, (valid, test))])
         graph = read_split(triples, valid, test, order)
-        evaluate_triples(learner or ["paths"], set_ or (), graph, jobs=jobs, out=out, json=json)
+        evaluate_triples(
+            learner or ["paths"], set_ or (), graph, paths=paths, jobs=jobs, out=out, json=json
+        )
         return
+    if paths:
+        raise InputError("--paths goes with --triples")
     if target or task is not None:
         _of_rows(
             learner or ["auto"],

@@ -111,6 +111,15 @@ TriplesOption = Annotated[
         "N-Triples; also gzip.",
     ),
 ]
+PathTestsOption = Annotated[
+    int,
+    typer.Option(
+        "--paths",
+        min=0,
+        help="With --triples and a boosted learner: so many path rules of each relation are tests "
+        "that it may take.",
+    ),
+]
 OrderOption = Annotated[
     str,
     option("--order", help='The order of the cells of --triples, such as "relation head tail".'),

@@ -141,6 +141,7 @@ def evaluate_triples(
     settings: Sequence[str],
     split: ml.GraphSplit,
     *,
+    paths: int,
     jobs: int,
     out: Path | None,
     json: bool,
@@ -151,7 +152,7 @@ def evaluate_triples(
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
     name = triples_learner(names[0])
-    model, cost = _ranker(name, settings, split, ml.Run(workers=jobs))
+    model, cost = _ranker(name, settings, split, paths, ml.Run(workers=jobs))
     with ml.measured() as scoring:
         ranking = model.rank(split.test, filtered=split.all)
     found = {
@@ -176,12 +177,14 @@ def evaluate_triples(
 
 
 def _ranker(
-    name: str, settings: Sequence[str], split: ml.GraphSplit, run: ml.Run
+    name: str, settings: Sequence[str], split: ml.GraphSplit, paths: int, run: ml.Run
 ) -> tuple[ml.PathModel | ml.TripleRanker, Cost]:
     """Learn, by any learner whose models give atoms a probability, and return what ranks."""
     from mlnlearn.cli.learn import configured  # noqa: PLC0415 - which imports this module
 
     entry = LEARNERS[name]
+    if paths and not entry.has("target"):
+        raise InputError(f"--paths goes with learners of one relation, such as rdn-b, not {name}")
     if name == "paths":
         return fit_triples(configured(name, entry, settings, (), None), split, run)
     if entry.tables:
@@ -202,8 +205,12 @@ def _ranker(
             for relation in asked
             if (graph.triples[1] == graph.relations.code(relation)).any()
         }
-        model = ml.learn_relations(learners, graph, run)
-    return ml.TripleRanker(model, graph), cost
+        views = {}
+        if paths:
+            rules = ml.Paths(aggregation="maximum", constants=False).fit(graph, run).model
+            views = {relation: ml.path_views(rules, relation, most=paths) for relation in learners}
+        model = ml.learn_relations(learners, graph, run, views)
+    return ml.TripleRanker(model, graph, views), cost
 
 
 def show_ranking(ranking: Ranking) -> None:

@@ -46,6 +46,9 @@ class TripleRanker:
         A model of all relations; or one for each relation, by its name.
     graph
         What is known, and asked about.
+    views
+        For relations whose models read more than these: graphs with the same entities, and further
+        relations behind those of the graph; see `path_views`.
 
     Examples
     --------
@@ -58,7 +61,9 @@ class TripleRanker:
     ['Bob']
     """
 
-    def __init__(self, models: Any, graph: Graph | GraphSplit) -> None:
+    def __init__(
+        self, models: Any, graph: Graph | GraphSplit, views: Mapping[str, Graph] | None = None
+    ) -> None:
         self.graph = graph.train if isinstance(graph, GraphSplit) else graph
         self._models = models
         self._database = database_of(self.graph, schema=getattr(models, "schema", None))
@@ -66,6 +71,9 @@ class TripleRanker:
         self._members = {
             kind: np.array([self.graph.entities.code(name) for name in names], np.int64)
             for kind, names in self._database.domains.items()
+        }
+        self._views = {
+            relation: TripleRanker(models, view) for relation, view in (views or {}).items()
         }
 
     def rank(
@@ -100,6 +108,9 @@ class TripleRanker:
         """Score all entities as ends of a link from each source; see `ScoresLinks`."""
         relations = len(self.graph.relations)
         name = self.graph.relations[link % relations]
+        if name in self._views:
+            more = len(self._views[name].graph.relations) - relations
+            return self._views[name].link_scores(link + more * (link >= relations), sources)
         one, other = self._database.schema[self._predicates[name]].types
         if link >= relations:
             one, other = other, one
@@ -133,7 +144,12 @@ class TripleRanker:
         return odds
 
 
-def learn_relations(learners: Mapping[str, Any], graph: Graph, run: Run) -> dict[str, Any]:
+def learn_relations(
+    learners: Mapping[str, Any],
+    graph: Graph,
+    run: Run,
+    views: Mapping[str, Graph] | None = None,
+) -> dict[str, Any]:
     """Learn a model for each relation, by the learner that is given for it.
 
     Parameters
@@ -144,10 +160,13 @@ def learn_relations(learners: Mapping[str, Any], graph: Graph, run: Run) -> dict
         A learner for each relation, by its name.
     run
         Limits of each run.
+    views
+        Graphs to learn from instead, for some relations; see `TripleRanker`.
     """
     database = database_of(graph)
     found = {}
     for relation, learner in learners.items():
         name_code("relation", relation, graph.relations)
-        found[relation] = learner.fit(database, run).model
+        viewed = (views or {}).get(relation)
+        found[relation] = learner.fit(database_of(viewed) if viewed else database, run).model
     return found
