@@ -352,6 +352,20 @@ def test_where_relations_are_random_rules_are_not_believed():
     assert ml.Paths(max_length=2).fit(split).model.rank(split.valid).mrr > by_hand
 
 
+def test_queries_with_many_candidates_are_fewer(case):
+    _, _, split, model = case
+    collector = Collector(split.train, model.constants, 5.0, 1, 1 << 20)
+    nothing = LinkRules(0, [], np.empty(0, np.int64), np.empty(0, np.int64))
+    sources = np.arange(8) % len(split.train.entities)
+    strangers = np.tile(np.arange(5), (8, 1))
+    whole = collector.collect(nothing, sources, strangers=strangers)
+    assert len(whole.row_starts) == 9
+    part = collector.collect(nothing, sources, strangers=strangers, most_rows=12)
+    queries = len(part.row_starts) - 1
+    assert whole.candidate_starts[queries - 1] < 12 <= whole.candidate_starts[queries]
+    assert part.candidates.tolist() == whole.candidates[: len(part.candidates)].tolist()
+
+
 def test_planted_rules_come_first():
     made = ml.synthetic.planted_graph(2000, rng=1)
     model = ml.Paths(aggregation="noisy-or", constants=False).fit(made.graph).model

@@ -178,7 +178,7 @@ def collect(  # type: ignore[no-untyped-def]
     touched, place_of = room[3], room[4]
     done = 0
     for query in range(len(sources)):
-        if row_count >= most_rows:
+        if max(row_count, total) >= most_rows:
             break
         done += 1
         x, answer = sources[query], answers[query]

@@ -35,6 +35,7 @@ _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
 _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
+_LINKS = 100  # links that may have `max_rows` each; where there are more, they share these out
 _KEPT = (0.5, 0.0)  # shares of the rules' own weights, tried beside all of them
 _COUNTINGS = 8  # parts in which rules are counted, between looks at the clock,
 _FIRST_COUNTING = 8  # after a first one, so much smaller, that shows which are worth it
@@ -99,7 +100,8 @@ class Paths(Learner[PathModel, PathNotes]):
     max_queries
         Known triples of a relation that its weights are learned from, for each direction.
     max_rows
-        Uses of rules, over the queries of a relation, that its weights are learned from.
+        Uses of rules, and candidates, over the queries of a relation that its weights are learned
+        from; a share of it where there are more than 50 relations.
     epochs
         How often each query is learned from.
     rate
@@ -366,7 +368,7 @@ class Paths(Learner[PathModel, PathNotes]):
             collector,
             model.link_rules(link),
             most_queries=self.max_queries,
-            most_rows=self.max_rows,
+            most_rows=self.max_rows * _LINKS // max(_LINKS, 2 * len(model.relations)),
             rng=rng,
         )
         course.check()
