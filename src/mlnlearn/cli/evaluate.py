@@ -98,7 +98,7 @@ def evaluate(
     valid: ValidOption = None,
     test: TestOption = None,
     order: OrderOption = "",
-    paths: PathTestsOption = 0,
+    path_tests: PathTestsOption = 0,
     boostsrl: BoostSRLOption = None,
     mapping: MappingOption = None,
     query: Annotated[
@@ -171,10 +171,10 @@ def evaluate(
         check([out], force=force, data=[triples, *filter(None, (valid, test))])
         graph = read_split(triples, valid, test, order)
         evaluate_triples(
-            learner or ["paths"], set_ or (), graph, paths=paths, jobs=jobs, out=out, json=json
+            learner or ["paths"], set_ or (), graph, paths=path_tests, jobs=jobs, out=out, json=json
         )
         return
-    if paths:
+    if path_tests:
         raise InputError("--paths goes with --triples")
     if target or task is not None:
         _of_rows(
