@@ -43,7 +43,7 @@ def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
     expected = learned(LEARNERS[kind], areas)
     pieces = []
     monkeypatch.setattr(room, "_CHUNK", 500)
-    monkeypatch.setattr(Features, "_whole", lambda self, body, pairs: pieces.append(body))
+    monkeypatch.setattr(Features, "_whole", lambda self, body, unit: pieces.append(body))
     monkeypatch.setattr(room, "_PIECE", 700)
     monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 1 << 21)
     assert learned(LEARNERS[kind], areas) == expected

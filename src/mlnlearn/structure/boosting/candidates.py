@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Bindings
@@ -20,7 +21,8 @@ from mlnlearn.run import check_time
 from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
 
 COUNT_BYTES = 12
-"""What a count takes, with its candidate and its example."""
+"""What a count takes, with its candidate and its example, before it is made smaller."""
+_FEW = 1 << 20  # counts in a block that is left as it is: the loops are compiled for that alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +45,8 @@ class FeatureBlock:
         Parallel arrays without zero counts.
     whole
         Whether all examples were counted, not only those of a piece.
+    place
+        Of its prefix among those of the conjunction: of equal candidates, the first is taken.
     """
 
     prefix: Body
@@ -50,15 +54,32 @@ class FeatureBlock:
     first: tuple[int, ...]
     names: tuple[tuple[str, ...], ...]
     size: int
-    candidate: Codes
+    candidate: NDArray[np.integer]
     example: Codes
-    count: Codes
+    count: NDArray[np.integer]
     whole: bool = True
+    place: int = 0
 
     @property
     def nbytes(self) -> int:
         """Memory that the counts take."""
-        return COUNT_BYTES * len(self.candidate)
+        return self.candidate.nbytes + self.example.nbytes + self.count.nbytes
+
+    def compact(self) -> FeatureBlock:
+        """Return the block in little more than half the memory, where it is large and that can be.
+
+        Examples
+        --------
+        >>> numbers = np.zeros(2 << 20, np.int32)
+        >>> block = FeatureBlock((), (), (), (), 1, numbers, numbers, numbers)
+        >>> block.nbytes >> 20, block.compact().nbytes >> 20
+        (24, 14)
+        """
+        fits = self.size <= 1 << 16 and int(self.count.max(initial=0)) < 1 << 8
+        if not fits or len(self.candidate) <= _FEW:
+            return self
+        candidate, count = self.candidate.astype(np.uint16), self.count.astype(np.uint8)
+        return replace(self, candidate=candidate, count=count)
 
     def without_counts(self) -> FeatureBlock:
         """Return the candidates alone."""

@@ -152,7 +152,7 @@ def _children(
         for number in order.tolist():
             weight = float(sums.moment[number] / sums.square[number])
             found.append((float(gains[number]), weight, block, number))
-    found.sort(key=lambda item: -item[0])
+    found.sort(key=lambda item: (-item[0], item[2].place))
     for value, weight, block, number in found[: settings.beam]:
         holders = block.counts(number) if block.whole else None
         yield _Candidate(parent.body + block.test(number), value, weight, holders)

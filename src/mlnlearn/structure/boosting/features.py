@@ -28,7 +28,7 @@ from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
 
-_WORK = 1 << 27  # rows times templates in one block
+_WORK = 1 << 25  # rows times templates in one block
 _CHUNK = 1 << 16  # examples taken at a time, where counts are not kept
 _PIECE = 1 << 21  # rows of a binding table at a time, unless a single example has more
 _ROWS_PER_EXAMPLE = 10
@@ -36,13 +36,22 @@ _ROWS_PER_EXAMPLE = 10
 
 @dataclass(frozen=True, slots=True)
 class _KeptBlocks:
-    """All candidates of a conjunction with their counts, as the cache holds them."""
+    """Candidates of a conjunction with their counts, as the cache holds them."""
 
     blocks: tuple[FeatureBlock, ...]
 
     @property
     def nbytes(self) -> int:
         return sum(block.nbytes for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Candidates that are counted together: single literals, or the pairs of one first literal."""
+
+    place: int
+    prefix: Body
+    second: list[Template]
 
 
 class Features:
@@ -94,7 +103,8 @@ class Features:
         cache = in_use().cache
         self._kept: Any = cache.shelf(self)
         self._most_kept = cache.limit // 2
-        self._passing: set[tuple[Body, bool]] = set()
+        self._passing: set[tuple[Body, Body]] = set()
+        self._units_of: dict[tuple[Body, bool], list[_Unit]] = {}
         self._rows: dict[Body, int] = {}
         self._left_out: set[Pattern] = set()
 
@@ -110,14 +120,17 @@ class Features:
         """Yield the candidates of a conjunction, at least for the examples inside of a node.
 
         Blocks of the same prefix and templates belong together: each has later examples than the
-        one before. What is kept comes whole, the rest in pieces.
+        one before. What is kept comes first, and for all examples, the rest in pieces.
         """
-        for with_links in (False, True) if pairs and self.counter.language.lookahead else (False,):
-            kept = self._whole(body, with_links)
-            if kept is not None:
-                yield from kept
+        passing: list[_Unit] = []
+        for unit in self._units(body, pairs):
+            kept = self._whole(body, unit)
+            if kept is None:
+                passing.append(unit)
             else:
-                yield from self._passed(body, with_links, np.flatnonzero(inside))
+                yield from kept
+        if passing:
+            yield from self._passed(body, passing, np.flatnonzero(inside))
 
     def holders(self, body: Body) -> tuple[Codes | Ints, Ints]:
         """Return the examples for which a conjunction has groundings, and how many."""
@@ -162,67 +175,73 @@ class Features:
             )
         return self._rows[body]
 
-    def _links(self, body: Body) -> list[tuple[Body, list[Template]]]:
-        """Return the prefixes of pairs with their second literals, but those of too many rows."""
-        found: list[tuple[Body, list[Template]]] = []
-        for first, second in self.counter.links(body):
-            if self._number_of_rows((*body, first.pattern)) > self.most_rows:
-                self._leave_out(first.pattern)
-            else:
-                found.append(((first.pattern,), second))
-        return found
-
-    def _whole(self, body: Body, pairs: bool) -> tuple[FeatureBlock, ...] | None:
-        """Return the candidates with all their counts, None where that takes too much memory."""
+    def _units(self, body: Body, pairs: bool) -> list[_Unit]:
+        """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
+        pairs = pairs and self.counter.language.lookahead
         key = body, pairs
+        if key not in self._units_of:
+            found = [_Unit(0, (), [])]
+            for first, second in self.counter.links(body) if pairs else ():
+                rows = self._number_of_rows((*body, first.pattern))
+                if rows > self.most_rows:
+                    self._leave_out(first.pattern)
+                elif rows:
+                    found.append(_Unit(len(found), (first.pattern,), second))
+            self._units_of[key] = found
+        return self._units_of[key]
+
+    def _whole(self, body: Body, unit: _Unit) -> tuple[FeatureBlock, ...] | None:
+        """Return the counts for all examples, None where that takes too much memory."""
+        key = body, unit.prefix
         found: _KeptBlocks | None = self._kept.get(key)
         if found is not None:
             return found.blocks
         if key in self._passing:
             return None
         blocks, size = [], 0
-        for block in self._computed(body, pairs):
-            size += self._most_kept + 1 if block is None else block.nbytes
-            if block is None or size > self._most_kept:
+        for block in self._computed(body, unit):
+            blocks.append(block.compact())
+            size += blocks[-1].nbytes
+            if size > self._most_kept:
                 self._passing.add(key)
                 return None
-            blocks.append(block)
         self._kept.put(key, _KeptBlocks(tuple(blocks)))
         return tuple(blocks)
 
-    def _computed(self, body: Body, pairs: bool) -> Iterator[FeatureBlock | None]:
-        """Yield candidates with their counts for all examples; None where a table is too large."""
-        if self._number_of_rows(body) > _PIECE:
-            yield None
+    def _computed(self, body: Body, unit: _Unit) -> Iterator[FeatureBlock]:
+        """Yield candidates with their counts for all examples; in pieces where tables are large."""
+        if max(map(self._number_of_rows, (body, (*body, *unit.prefix)))) > _PIECE:
+            yield from self._passed(body, [unit], np.arange(len(self)))
             return
         table = self.table(body)
-        if not pairs:
-            yield from self.counter.single(body, table, self._templates(table))
-            return
-        for prefix, second in self._links(body):
-            rows = self._number_of_rows((*body, *prefix))
-            if rows > _PIECE:
-                yield None
-            elif rows:
-                deeper = table.join(prefix[0])
-                yield from self.counter.count(deeper, prefix, second, self._templates(deeper))
+        if unit.prefix:
+            table = table.join(unit.prefix[0])
+        yield from self._blocks(body, unit, table, self._templates(table))
+
+    def _blocks(
+        self, body: Body, unit: _Unit, table: Bindings, most: int
+    ) -> Iterator[FeatureBlock]:
+        """Count the candidates of a unit, so many templates at a time."""
+        found = (
+            self.counter.count(table, unit.prefix, unit.second, most)
+            if unit.prefix
+            else self.counter.single(body, table, most)
+        )
+        for block in found:
+            yield replace(block, place=unit.place)
 
     def _templates(self, table: Bindings) -> int:
         """Return how many templates go in a block: even if all hold, it is no more than is kept."""
         most = min(_WORK, self._most_kept // COUNT_BYTES)
         return max(most // max(len(table), 1), 1)
 
-    def _passed(self, body: Body, pairs: bool, chosen: Ints) -> Iterator[FeatureBlock]:
+    def _passed(self, body: Body, units: list[_Unit], chosen: Ints) -> Iterator[FeatureBlock]:
         """Yield the candidates for some examples at a time; nothing is kept."""
         most = max(_WORK // _PIECE, 1)
-        links = self._links(body) if pairs else []
         for part, table in self._tables(body, chosen):
-            if not pairs:
-                yield from _of(part, self.counter.single(body, table, most))
-            for prefix, second in links:
-                for piece in _cut(table, prefix[0]):
-                    deeper = piece.join(prefix[0])
-                    yield from _of(part, self.counter.count(deeper, prefix, second, most))
+            for unit in units:
+                for piece in _joined(table, unit.prefix):
+                    yield from _of(part, self._blocks(body, unit, piece, most))
 
     def table(self, body: Body) -> Bindings:
         """Return the binding table of a conjunction for all examples."""

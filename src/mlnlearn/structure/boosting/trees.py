@@ -9,6 +9,7 @@ import numpy as np
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
+from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.scoring import (
     BestTest,
@@ -198,9 +199,16 @@ def best_split(
         few = np.minimum(sums.examples, number - sums.examples) < side
         gains = np.where(few, -np.inf, split_gains(sums))
         place = int(np.argmax(gains)) if len(gains) else 0
-        if len(gains) and gains[place] > (least if best is None else best.gain):
+        if len(gains) and _is_better(float(gains[place]), block, best, least):
             best = BestTest(float(gains[place]), block.test(place), block, place)
     return best
+
+
+def _is_better(gain: float, block: FeatureBlock, best: BestTest | None, least: float) -> bool:
+    """Tell whether a candidate is better than the best so far, or as good and comes before it."""
+    if best is None:
+        return gain > least
+    return gain > best.gain or (gain == best.gain and block.place < best.block.place)
 
 
 def _finished(start: _Branch, size: int) -> Grown:
