@@ -18,20 +18,28 @@ FOLD = {
 COSTS = {"train_cpu_seconds", "test_cpu_seconds", "peak_megabytes"}
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    made = ml.synthetic.university(30, areas=3, rng=0)
-    (tmp_path / "schema.mln").write_text(f"{made.schema}\n")
+def written(made, folder, monkeypatch):
+    (folder / "schema.mln").write_text(f"{made.schema}\n")
     for number, database in enumerate(made.databases, start=1):
         facts = [
             f"{predicate.name}({','.join(row)})\n"
             for predicate in made.schema.predicates
             for row in database.rows(predicate.name)
         ]
-        (tmp_path / f"area{number}.db").write_text("".join(facts))
-    monkeypatch.chdir(tmp_path)
+        (folder / f"area{number}.db").write_text("".join(facts))
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    return written(ml.synthetic.university(30, areas=3, rng=0), tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def small_folder(tmp_path, monkeypatch):
+    return written(ml.synthetic.university(10, areas=2, rng=0), tmp_path, monkeypatch)
 
 
 def command(*learners, more=()):
@@ -106,7 +114,7 @@ def test_sampled_negatives(folder, program):
     assert all(fold["n_neg"] == 2 * fold["n_pos"] for fold in found["folds"])
 
 
-def test_several_predicates_are_predicted_together(folder, program):
+def test_several_predicates_are_predicted_together(small_folder, program):
     code, out, err = program(
         "evaluate", "--learner", "mln-bc", "--schema", "schema.mln", "--db", "area1.db", "area2.db",
         "--query", "advisedBy,student", "--set", "steps=1", "--json",

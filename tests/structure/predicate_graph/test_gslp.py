@@ -29,6 +29,11 @@ def example():
     return planted(np.random.default_rng(2), SHAPES[2], (20, 25, 30))[1]
 
 
+@pytest.fixture(scope="module")
+def learned(example):
+    return SMALL.fit(example)
+
+
 def test_planted_clauses_are_found():
     hits = []
     for shape in SHAPES:
@@ -82,15 +87,13 @@ def test_equivalence_of_features():
     assert not is_equivalent(long, clause(p("x"), r("x", "y"), q("y")))
 
 
-def test_runs_repeat_whatever_the_number_of_processes(example):
-    one = SMALL.fit(example)
-    assert SMALL.fit(example).model == one.model
-    assert SMALL.fit(example, Run(workers=2)).model == one.model
+def test_runs_repeat_whatever_the_number_of_processes(example, learned):
+    assert SMALL.fit(example).model == learned.model
+    assert SMALL.fit(example, Run(workers=2)).model == learned.model
 
 
 @pytest.mark.parametrize("stop_at", [2, 5, 9])
-def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, stop_at):
-    whole = SMALL.fit(example)
+def test_a_stopped_run_resumes_to_the_same_network(example, learned, tmp_path, stop_at):
     calls = []
 
     def stop(progress):
@@ -102,13 +105,13 @@ def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, stop_at):
     with pytest.raises(Stopped):
         SMALL.fit(example, Run(progress=stop, checkpoint=path))
     resumed = SMALL.fit(example, Run(checkpoint=path))
-    assert resumed.model == whole.model
-    assert resumed.notes.candidates == whole.notes.candidates
+    assert resumed.model == learned.model
+    assert resumed.notes.candidates == learned.notes.candidates
     with pytest.raises(InputError, match="other settings"):
         replace(SMALL, min_gain=0.1).fit(example, Run(checkpoint=path))
 
 
-def test_candidates_are_measured_sorted_and_eliminated(example):
+def test_candidates_are_measured_sorted_and_eliminated(example, learned):
     result = replace(SMALL, drop_subclauses=True, drop_same_predicates=True).fit(example)
     measures = [candidate.measure for candidate in result.notes.candidates]
     assert measures == sorted(measures, reverse=True)
@@ -117,16 +120,15 @@ def test_candidates_are_measured_sorted_and_eliminated(example):
     assert len(set(sets)) == len(sets)
     pairs = [(a, b) for place, a in enumerate(clauses) for b in clauses[:place]]
     assert not any(are_related(a, b) for a, b in pairs)
-    loose = SMALL.fit(example)
-    assert set(result.notes.candidates) < set(loose.notes.candidates)
-    assert loose.notes.likelihood >= result.notes.likelihood - 1e-6
+    assert set(result.notes.candidates) < set(learned.notes.candidates)
+    assert learned.notes.likelihood >= result.notes.likelihood - 1e-6
 
 
-def test_thresholds_reduce_the_graph(example):
-    full = SMALL.fit(example)
-    high = sorted(full.notes.graph.measures.values())[len(full.notes.graph.edges) // 2]
+def test_thresholds_reduce_the_graph(example, learned):
+    full = learned.notes.graph
+    high = sorted(full.measures.values())[len(full.edges) // 2]
     reduced = replace(SMALL, min_measure=high).fit(example)
-    assert 0 < len(reduced.notes.graph.edges) < len(full.notes.graph.edges)
+    assert 0 < len(reduced.notes.graph.edges) < len(full.edges)
     assert min(reduced.notes.graph.measures.values()) > high
     none = replace(SMALL, min_instances=10**9).fit(example)
     assert not none.notes.graph.edges
