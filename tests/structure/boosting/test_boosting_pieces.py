@@ -11,6 +11,7 @@ from mlnlearn.data.synthetic import university
 from mlnlearn.errors import DataWarning
 from mlnlearn.model.boosted.files import step_to_plain
 from mlnlearn.structure.boosting import features as room
+from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
 
@@ -59,6 +60,50 @@ def test_little_memory_gives_the_same_model(areas, monkeypatch):
         assert learned(LEARNERS["trees"], areas) == expected
         assert 0 < resources.cache.used <= 256 << 10
     assert passed
+
+
+def test_models_do_not_depend_on_which_prefixes_are_kept(areas, monkeypatch):
+    """Of equal candidates the first is taken, whether the one before it is kept or summed."""
+    expected = learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)
+    whole = Features._whole
+    for odd in (0, 1):
+        monkeypatch.setattr(
+            Features,
+            "_whole",
+            lambda self, body, unit, odd=odd: (
+                None if unit.place % 2 == odd else whole(self, body, unit)
+            ),
+        )
+        assert (learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)) == expected
+
+
+def test_large_blocks_are_made_smaller_and_say_the_same(areas, monkeypatch):
+    expected = [learned(LEARNERS[kind], areas) for kind in ("trees", "clauses")]
+    monkeypatch.setattr("mlnlearn.structure.boosting.candidates._FEW", 0)
+    smaller = []
+    compact = FeatureBlock.compact
+
+    def recorded(block):
+        smaller.append(compact(block).nbytes < block.nbytes)
+        return compact(block)
+
+    monkeypatch.setattr(FeatureBlock, "compact", recorded)
+    assert [learned(LEARNERS[kind], areas) for kind in ("trees", "clauses")] == expected
+    assert any(smaller)
+
+
+def test_what_the_cache_drops_again_and_again_is_summed(areas):
+    with ml.counting_with(memory="8MB"):
+        world = Objects(areas)
+        language = language_of(world, "advisedBy", ["publication", "student"], max_constants=0)
+        rows = np.zeros((3, 50), np.int32)
+        features = Features(world, rows, ("person", "person"), language)
+        unit = features._units((), True)[0]
+        made = [features._whole((), unit) is not None]
+        for _ in range(3):
+            features._kept.cache._kept.clear()
+            made.append(features._whole((), unit) is not None)
+    assert made == [True, True, False, False]
 
 
 def test_a_join_is_cut_between_examples_and_nowhere_else(areas, monkeypatch):

@@ -75,11 +75,12 @@ class FeatureBlock:
         >>> block.nbytes >> 20, block.compact().nbytes >> 20
         (24, 14)
         """
-        fits = self.size <= 1 << 16 and int(self.count.max(initial=0)) < 1 << 8
-        if not fits or len(self.candidate) <= _FEW:
+        if len(self.candidate) <= _FEW:
             return self
-        candidate, count = self.candidate.astype(np.uint16), self.count.astype(np.uint8)
-        return replace(self, candidate=candidate, count=count)
+        most = int(self.count.max(initial=0))
+        few = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int32
+        name = np.uint16 if self.size <= 1 << 16 else np.int32
+        return replace(self, candidate=self.candidate.astype(name), count=self.count.astype(few))
 
     def without_counts(self) -> FeatureBlock:
         """Return the candidates alone."""

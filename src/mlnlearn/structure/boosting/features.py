@@ -11,6 +11,7 @@ order of the examples.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -28,10 +29,11 @@ from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
 
-_WORK = 1 << 25  # rows times templates in one block
+_WORK = 1 << 23  # rows times templates in one block
 _CHUNK = 1 << 16  # examples taken at a time, where counts are not kept
 _PIECE = 1 << 21  # rows of a binding table at a time, unless a single example has more
 _ROWS_PER_EXAMPLE = 10
+_TRIES = 2  # how often what the cache dropped is made again to be kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class _KeptBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _PrefixUnit:
     """Candidates that are counted together: single literals, or the pairs of one first literal."""
 
     place: int
@@ -104,7 +106,8 @@ class Features:
         self._kept: Any = cache.shelf(self)
         self._most_kept = cache.limit // 2
         self._passing: set[tuple[Body, Body]] = set()
-        self._units_of: dict[tuple[Body, bool], list[_Unit]] = {}
+        self._made: Counter[tuple[Body, Body]] = Counter()
+        self._units_of: dict[tuple[Body, bool], list[_PrefixUnit]] = {}
         self._rows: dict[Body, int] = {}
         self._left_out: set[Pattern] = set()
 
@@ -122,7 +125,9 @@ class Features:
         Blocks of the same prefix and templates belong together: each has later examples than the
         one before. What is kept comes first, and for all examples, the rest in pieces.
         """
-        passing: list[_Unit] = []
+        for unit in self._units_of.get(((), pairs), ()):  # every tree begins there: it goes last
+            self._kept.get(((), unit.prefix))
+        passing: list[_PrefixUnit] = []
         for unit in self._units(body, pairs):
             kept = self._whole(body, unit)
             if kept is None:
@@ -175,29 +180,32 @@ class Features:
             )
         return self._rows[body]
 
-    def _units(self, body: Body, pairs: bool) -> list[_Unit]:
+    def _units(self, body: Body, pairs: bool) -> list[_PrefixUnit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
-        pairs = pairs and self.counter.language.lookahead
         key = body, pairs
         if key not in self._units_of:
-            found = [_Unit(0, (), [])]
-            for first, second in self.counter.links(body) if pairs else ():
+            found = [_PrefixUnit(0, (), [])]
+            ahead = pairs and self.counter.language.lookahead
+            for first, second in self.counter.links(body) if ahead else ():
                 rows = self._number_of_rows((*body, first.pattern))
                 if rows > self.most_rows:
                     self._leave_out(first.pattern)
                 elif rows:
-                    found.append(_Unit(len(found), (first.pattern,), second))
+                    found.append(_PrefixUnit(len(found), (first.pattern,), second))
             self._units_of[key] = found
         return self._units_of[key]
 
-    def _whole(self, body: Body, unit: _Unit) -> tuple[FeatureBlock, ...] | None:
+    def _whole(self, body: Body, unit: _PrefixUnit) -> tuple[FeatureBlock, ...] | None:
         """Return the counts for all examples, None where that takes too much memory."""
         key = body, unit.prefix
         found: _KeptBlocks | None = self._kept.get(key)
         if found is not None:
             return found.blocks
+        if self._made[key] == _TRIES:  # others need the room: count for the examples of nodes alone
+            self._passing.add(key)
         if key in self._passing:
             return None
+        self._made[key] += 1
         blocks, size = [], 0
         for block in self._computed(body, unit):
             blocks.append(block.compact())
@@ -208,7 +216,7 @@ class Features:
         self._kept.put(key, _KeptBlocks(tuple(blocks)))
         return tuple(blocks)
 
-    def _computed(self, body: Body, unit: _Unit) -> Iterator[FeatureBlock]:
+    def _computed(self, body: Body, unit: _PrefixUnit) -> Iterator[FeatureBlock]:
         """Yield candidates with their counts for all examples; in pieces where tables are large."""
         if max(map(self._number_of_rows, (body, (*body, *unit.prefix)))) > _PIECE:
             yield from self._passed(body, [unit], np.arange(len(self)))
@@ -219,7 +227,7 @@ class Features:
         yield from self._blocks(body, unit, table, self._templates(table))
 
     def _blocks(
-        self, body: Body, unit: _Unit, table: Bindings, most: int
+        self, body: Body, unit: _PrefixUnit, table: Bindings, most: int
     ) -> Iterator[FeatureBlock]:
         """Count the candidates of a unit, so many templates at a time."""
         found = (
@@ -235,7 +243,7 @@ class Features:
         most = min(_WORK, self._most_kept // COUNT_BYTES)
         return max(most // max(len(table), 1), 1)
 
-    def _passed(self, body: Body, units: list[_Unit], chosen: Ints) -> Iterator[FeatureBlock]:
+    def _passed(self, body: Body, units: list[_PrefixUnit], chosen: Ints) -> Iterator[FeatureBlock]:
         """Yield the candidates for some examples at a time; nothing is kept."""
         most = max(_WORK // _PIECE, 1)
         for part, table in self._tables(body, chosen):
