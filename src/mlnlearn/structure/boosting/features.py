@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,9 @@ class _KeptBlocks:
 class _PrefixUnit:
     """Candidates that are counted together: single literals, or the pairs of one first literal."""
 
+    key: int
     place: int
+    rows: int  # of the largest table that is counted from
     prefix: Body
     second: list[Template]
 
@@ -105,9 +107,11 @@ class Features:
         cache = in_use().cache
         self._kept: Any = cache.shelf(self)
         self._most_kept = cache.limit // 2
-        self._passing: set[tuple[Body, Body]] = set()
-        self._made: Counter[tuple[Body, Body]] = Counter()
-        self._units_of: dict[tuple[Body, bool], list[_PrefixUnit]] = {}
+        self._passing: set[int] = set()
+        self._made: Counter[int] = Counter()
+        self._keys = count()
+        self._alone: dict[Body, _PrefixUnit] = {}
+        self._units_of: dict[Body, list[_PrefixUnit]] = {}
         self._rows: dict[Body, int] = {}
         self._left_out: set[Pattern] = set()
 
@@ -125,8 +129,8 @@ class Features:
         Blocks of the same prefix and templates belong together: each has later examples than the
         one before. What is kept comes first, and for all examples, the rest in pieces.
         """
-        for unit in self._units_of.get(((), pairs), ()):  # every tree begins there: it goes last
-            self._kept.get(((), unit.prefix))
+        for unit in self._units_of.get((), ()):  # every tree begins there: it goes last
+            self._kept.get(unit.key)
         passing: list[_PrefixUnit] = []
         for unit in self._units(body, pairs):
             kept = self._whole(body, unit)
@@ -182,22 +186,25 @@ class Features:
 
     def _units(self, body: Body, pairs: bool) -> list[_PrefixUnit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
-        key = body, pairs
-        if key not in self._units_of:
-            found = [_PrefixUnit(0, (), [])]
-            ahead = pairs and self.counter.language.lookahead
-            for first, second in self.counter.links(body) if ahead else ():
+        if body not in self._alone:
+            self._alone[body] = _PrefixUnit(next(self._keys), 0, self._number_of_rows(body), (), [])
+        if not (pairs and self.counter.language.lookahead):
+            return [self._alone[body]]
+        if body not in self._units_of:
+            found = [self._alone[body]]
+            for first, second in self.counter.links(body):
                 rows = self._number_of_rows((*body, first.pattern))
                 if rows > self.most_rows:
                     self._leave_out(first.pattern)
                 elif rows:
-                    found.append(_PrefixUnit(len(found), (first.pattern,), second))
-            self._units_of[key] = found
-        return self._units_of[key]
+                    key, largest = next(self._keys), max(rows, found[0].rows)
+                    found.append(_PrefixUnit(key, len(found), largest, (first.pattern,), second))
+            self._units_of[body] = found
+        return self._units_of[body]
 
     def _whole(self, body: Body, unit: _PrefixUnit) -> tuple[FeatureBlock, ...] | None:
         """Return the counts for all examples, None where that takes too much memory."""
-        key = body, unit.prefix
+        key = unit.key
         found: _KeptBlocks | None = self._kept.get(key)
         if found is not None:
             return found.blocks
@@ -218,7 +225,7 @@ class Features:
 
     def _computed(self, body: Body, unit: _PrefixUnit) -> Iterator[FeatureBlock]:
         """Yield candidates with their counts for all examples; in pieces where tables are large."""
-        if max(map(self._number_of_rows, (body, (*body, *unit.prefix)))) > _PIECE:
+        if unit.rows > _PIECE:
             yield from self._passed(body, [unit], np.arange(len(self)))
             return
         table = self.table(body)

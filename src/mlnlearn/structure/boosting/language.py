@@ -104,7 +104,8 @@ class BodyLanguage:
                 template
                 for template in self._templates(after, needed)
                 if not repeats((first.pattern,), template, len(after))
-                and _is_new_pair(first, template, len(types), seen)
+                # one with an open constant is the first of no pair
+                and (template.slot is not None or _is_new_pair(first, template, len(types), seen))
             )
             if second:
                 yield first, second
@@ -287,13 +288,10 @@ def _is_new_pair(
     first: Template, second: Template, bound: int, seen: set[tuple[Pattern, ...]]
 ) -> bool:
     """Tell whether a pair, its literals in either order, comes for the first time."""
-    names = [
-        renamed((one.pattern, other.pattern), bound)
-        for one, other in ((first, second), (second, first))
-    ]
-    if names[0] in seen:
+    pair = first.pattern, second.pattern  # variables are numbered by first occurrence already
+    if pair in seen:
         return False
-    seen.update(names)
+    seen.update((pair, renamed(pair[::-1], bound)))
     return True
 
 

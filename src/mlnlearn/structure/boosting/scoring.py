@@ -120,16 +120,18 @@ def node_sums(
     found: dict[object, tuple[FeatureBlock, Floats]] = {}
     columns = regression.columns
     for block in features.pieces(body, pairs, regression.inside):
+        if block.whole:  # complete already
+            sums = _no_sums(block, regression, rest)
+            _add(block, regression, rest, sums, columns)
+            yield block, _sums(sums, regression, rest)
+            continue
         key = block.prefix, block.templates
         if key not in found:
             # the counts of a piece are not needed again
-            first = block if block.whole else block.without_counts()
-            found[key] = first, _no_sums(block, regression, rest)
+            found[key] = block.without_counts(), _no_sums(block, regression, rest)
         _add(block, regression, rest, found[key][1], columns)
-        if block.whole:  # complete already
-            yield block, _sums(found.pop(key)[1], regression, rest)
-    for block, sums in found.values():
-        yield block, _sums(sums, regression, rest)
+    for first, added in found.values():
+        yield first, _sums(added, regression, rest)
 
 
 def clause_sums_of(block: FeatureBlock, regression: Regression) -> Sums:
