@@ -27,7 +27,7 @@ def shop(out: Console, kept: Path | None) -> DemoResult:
         f"A made-up shop: {len(made.tables)} tables, {_CUSTOMERS:,} customers, a third of the "
         f"cells empty. Who leaves depends on one thing alone:\n{made.planted.sentence}"
     )
-    learner = ml.Auto(target=_TARGET)
+    learner = ml.RelationalBoost(target=_TARGET)
     held_out = ml.held_out_scores(learner, data)
     model = learner.fit(data).model
     rules = model.shown_rules()
