@@ -54,7 +54,41 @@ class DistilSettings:
     trust: float = 1.0
 
 
-def distil(run: BoostingRun, settings: DistilSettings) -> RuleList:
+@dataclass(frozen=True, eq=False)
+class RuleBodies:
+    """What lists for a run may be made of, however weights are fitted.
+
+    Attributes
+    ----------
+    rows
+        The examples that weights are fitted to.
+    found
+        The bodies of rules.
+    covers
+        Which of the examples each covers.
+    useful
+        Those of enough examples; of bodies that say the same, the shortest.
+    """
+
+    rows: Ints
+    found: list[tuple[Condition, ...]]
+    covers: NDArray[np.bool_]
+    useful: Ints
+
+
+def rule_bodies(run: BoostingRun, seed: int) -> RuleBodies:
+    """Return the beginnings of branches of a run's trees, as bodies of rules."""
+    rows = run.rows
+    if len(rows) > _SAMPLE:
+        rng = np.random.default_rng([seed, 3])
+        rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
+    found = list(_candidates(run.trees))
+    covers = np.array([_covered(run, body, rows) for body in found], np.bool_)
+    covers = covers.reshape(len(found), len(rows))
+    return RuleBodies(rows, found, covers, _distinct(found, covers, run.settings.size.min_examples))
+
+
+def distil(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> RuleList:
     """Return a short list of rules for the trees of a run, fitted to its examples.
 
     Parameters
@@ -63,20 +97,15 @@ def distil(run: BoostingRun, settings: DistilSettings) -> RuleList:
         The run: its trees are what is said in rules, its examples what weights are fitted to.
     settings
         How long the list may be.
+    bodies
+        What rules are chosen from, see `rule_bodies`.
     """
     with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-        return _distilled(run, settings)
+        return _distilled(run, settings, bodies)
 
 
-def _distilled(run: BoostingRun, settings: DistilSettings) -> RuleList:
-    rows = run.rows
-    if len(rows) > _SAMPLE:
-        rng = np.random.default_rng([settings.seed, 3])
-        rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
-    found = list(_candidates(run.trees))
-    covers = np.array([_covered(run, body, rows) for body in found], np.bool_)
-    covers = covers.reshape(len(found), len(rows))
-    useful = _distinct(found, covers, run.settings.size.min_examples)
+def _distilled(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> RuleList:
+    rows, found, covers, useful = bodies.rows, bodies.found, bodies.covers, bodies.useful
     fit = _ListFit(run, rows, settings)
     chosen: list[int] = []
     first = 0.0

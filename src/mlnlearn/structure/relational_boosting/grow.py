@@ -196,9 +196,7 @@ class _SplitSearch:
         gradients, curvatures = self.gradients[rows], self.curvatures[rows]
         sums = _Sums(
             *_dense_sums(binned.bins, self.chosen, self.starts, rows, gradients, curvatures),
-            *_sparse_sums(
-                binned.indptr, binned.indices, len(binned.doubts), rows, gradients, curvatures
-            ),
+            *_sparse_sums(binned.indptr, binned.indices, self.columns, rows, gradients, curvatures),
         )
         return self.best(rows, sums), sums
 
@@ -324,15 +322,17 @@ def _dense_sums(bins, chosen, starts, rows, gradients, curvatures):  # type: ign
 
 @njit(cache=True)
 def _sparse_sums(indptr, indices, columns, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Add up gradients and curvatures, and count examples, by sparse columns."""
+    """Add up gradients and curvatures, and count examples, by those sparse columns in use."""
     outputs = gradients.shape[1]
-    sums = np.zeros((columns, outputs))
-    weights = np.zeros((columns, outputs))
-    counts = np.zeros(columns, np.int64)
-    if columns:
+    sums = np.zeros((len(columns), outputs))
+    weights = np.zeros((len(columns), outputs))
+    counts = np.zeros(len(columns), np.int64)
+    if len(columns):
         for at in range(len(rows)):
             for place in range(indptr[rows[at]], indptr[rows[at] + 1]):
                 column = indices[place]
+                if not columns[column]:
+                    continue
                 counts[column] += 1
                 for output in range(outputs):
                     sums[column, output] += gradients[at, output]

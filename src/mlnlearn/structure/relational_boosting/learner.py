@@ -30,7 +30,7 @@ from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.relational_boosting.blend import believed, blend
-from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil
+from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, rule_bodies
 from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.linear import (
@@ -231,6 +231,7 @@ class _Learning:
         classes = tuple(examples.classes)
         self.distilling = DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
         self.held_out_deviance = np.inf
+        self.runs: list[BoostingRun] = []
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
@@ -319,8 +320,7 @@ class _Learning:
             yield self.fitted(self.best, runs[0].start)
             course.tell("finding the number of trees", number + 1, self.learner.steps)
         with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-            both = self._blend(runs, folds)
-        self.distilling, self.kept = chosen_settings(both, folds, self.distilling)
+            self.runs = self._blend(runs, folds)
 
     def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> list[BoostingRun]:
         """Find how much trees and tests of single features count; return the runs of both."""
@@ -387,7 +387,10 @@ class _Learning:
         with threadpool_limits(limits=1):
             run = self._refitted(run)
         yield self.fitted(tuple(run.trees), run.start)
-        listed = replace(distil(run, self.distilling), kept=self.kept)
+        if self.runs:
+            self.distilling, self.kept = chosen_settings(self.runs, self.folds, self.distilling)
+        bodies = rule_bodies(run, self.learner.seed)
+        listed = replace(distil(run, self.distilling, bodies), kept=self.kept)
         self.last = self.fitted(tuple(run.trees), run.start, listed)
         yield self.last
 
@@ -411,7 +414,7 @@ class _Learning:
             self.loss.kind,
             tuple(self.examples.classes),
             tuple((self.scale * start).tolist()),
-            tuple(tree.scaled(self.scale) for tree in trees),
+            trees if self.scale == 1.0 else tuple(tree.scaled(self.scale) for tree in trees),
             self.examples.base.times is not None,
             self.learner.until,
             lagged=bool(self.learner.lag),

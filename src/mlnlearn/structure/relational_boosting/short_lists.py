@@ -9,7 +9,12 @@ import numpy as np
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.blend import believed
-from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, list_scores
+from mlnlearn.structure.relational_boosting.distil import (
+    DistilSettings,
+    distil,
+    list_scores,
+    rule_bodies,
+)
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, mean_deviance
 
 _ENOUGH = 500  # held-out examples that tell which way is best
@@ -46,12 +51,16 @@ def chosen_settings(
     if gain <= 0:
         return replace(settings, trust=0.0), None
     lost: dict[DistilSettings, Floats] = {}
+    bodies = [rule_bodies(run, settings.seed) for run, _ in tried]
 
     def better(way: DistilSettings, than: DistilSettings) -> DistilSettings:
         """Return the first way where what it gains over the other is not likely to be chance."""
         for one in (way, than):
             if one not in lost:
-                found = [list_scores(run, distil(run, one), fold) for run, fold in tried]
+                found = [
+                    list_scores(run, distil(run, one, own), fold)
+                    for (run, fold), own in zip(tried, bodies, strict=True)
+                ]
                 lost[one] = loss.each(np.concatenate(found), label[rows])
         return way if believed(lost[than] - lost[way], weight[rows]) else than
 

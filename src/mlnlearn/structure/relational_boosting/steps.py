@@ -18,6 +18,8 @@ from mlnlearn.structure.relational_boosting.table import FeatureTable
 _OF_RARER, _FEWEST_ROWS = 30, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
+_STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
+
 
 @dataclass(frozen=True)
 class TreeStepSettings:
@@ -80,7 +82,7 @@ class BoostingRun:
         curvatures[rows] *= factor[:, None]
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
-        tree = self._finished(root, gradients, curvatures)
+        tree = self._finished(root, gradients, curvatures, self._rate(number))
         self.add(tree)
         return tree
 
@@ -157,15 +159,21 @@ class BoostingRun:
         use = (rng.random(total) < self.settings.share) & self.usable
         return use if use.any() else self.usable
 
-    def _finished(self, node: GrowingNode, gradients: Floats, curvatures: Floats) -> FeatureNode:
+    def _rate(self, number: int) -> float:
+        """Return how far a step goes: later ones, which have less left to say, go further."""
+        return self.settings.rate * min(1.0 + number / _STEPS_TO_DOUBLE, _MOST_RATES)
+
+    def _finished(
+        self, node: GrowingNode, gradients: Floats, curvatures: Floats, rate: float
+    ) -> FeatureNode:
         """Return a grown tree with tests in words and the values of all outputs."""
         ridge = self.settings.size.ridge
         total = gradients[node.rows].sum(axis=0)
-        values = self.settings.rate * total / (curvatures[node.rows].sum(axis=0) + ridge)
+        values = rate * total / (curvatures[node.rows].sum(axis=0) + ridge)
         if node.cut is None or node.yes is None or node.no is None:
             return FeatureNode(tuple(values.tolist()))
         test = self._test(node.cut.feature, node.cut.passing)
-        below = [self._finished(part, gradients, curvatures) for part in (node.yes, node.no)]
+        below = [self._finished(part, gradients, curvatures, rate) for part in (node.yes, node.no)]
         return FeatureNode(tuple(values.tolist()), test, *below)
 
     def _test(self, feature: int, passing: NDArray[np.bool_]) -> Test:
