@@ -128,6 +128,7 @@ class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     listed: ListFile | None
     alone: PartFile | None = None
     lagged: bool = False
+    collective: bool = False
     checksum: str = ""
     rules: str = ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
@@ -32,6 +33,7 @@ from mlnlearn.model.explanation import (
 )
 from mlnlearn.model.plots import Plots
 from mlnlearn.model.relational.atoms import atom_rows, possible_atoms
+from mlnlearn.model.relational.collective import JointChances, Sweeps, answer_by, joint_chances
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.explain import feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
@@ -79,6 +81,9 @@ class RelationalModel(Shown, Plots, SavedModel):
         Where trees read labels of other rows: the model for data that tell no label at all.
     lagged
         Whether it learned to answer where facts end before the moment of the question.
+    collective
+        Whether labels that are not known are answered together, where trees read those of other
+        rows; else they say nothing.
     """
 
     target: str
@@ -95,6 +100,7 @@ class RelationalModel(Shown, Plots, SavedModel):
     listed: RuleList | None = None
     alone: RelationalModel | None = None
     lagged: bool = False
+    collective: bool = False
 
     @property
     def outputs(self) -> int:
@@ -159,6 +165,8 @@ class RelationalModel(Shown, Plots, SavedModel):
 
     def probabilities(self, view: Relational, base: RowSet) -> Floats:
         """Return the probabilities of the classes, shape (rows, classes)."""
+        if self.collective:
+            return self.together(view, base).values
         return self.chances(self.scores(view, base))
 
     def chances(self, scores: Floats) -> Floats:
@@ -168,6 +176,28 @@ class RelationalModel(Shown, Plots, SavedModel):
         if self.kind == "logistic":
             return np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
         return np.asarray(special.softmax(scores, axis=1))
+
+    def together(
+        self, view: Relational, base: RowSet, sweeps: Sweeps | None = None
+    ) -> JointChances:
+        """Return the probabilities of the classes, labels that are not known answered together.
+
+        Parameters
+        ----------
+        view, base
+            The data, and the rows.
+        sweeps
+            How long labels are drawn.
+        """
+        used, home = self.used_for(view), Place(self.row_set, self.column)
+        alone = used.chances(used.scores(view, base))
+        if used.timed or not any(reads_own(feature, home) for feature in used.features()):
+            nothing = np.zeros(base.rows, np.bool_)
+            return JointChances(alone, np.zeros_like(alone), nothing)
+        answer = answer_by(
+            used.features(), lambda *given: used.chances(used.scores_of(*given)), view, home, base
+        )
+        return joint_chances(answer, alone, view, home, base, self.classes, sweeps)
 
     # What is asked with databases.
 
@@ -195,35 +225,41 @@ class RelationalModel(Shown, Plots, SavedModel):
             raise InputError(f"no rules for {predicate}: this model predicts {self.predicate}")
         if self.kind == "squares":
             raise InputError(f"{self.target} is a number: its values have no probabilities")
-        view = relational([database], self.mapping)
-        home = Place(self.row_set, self.column)
-        atoms = atom_rows(view, home, columns, self._valued)
-        scores = self.scores(view, atoms.base)
-        if self.kind == "logistic" and not self._valued:
-            found = expit(scores[atoms.row, 0])
-            return self._in_blocks(database, columns, scores[atoms.row, 0], found)
-        chances = (
-            np.asarray(special.softmax(scores, axis=1))
-            if self.kind == "classes"
-            else np.stack([expit(-scores[:, 0]), expit(scores[:, 0])], axis=1)
-        )
-        assert atoms.value is not None
-        names = database.domains[database.schema[predicate].types[-1]].names
-        places = {name: place for place, name in enumerate(self.classes)}
-        by_code = np.array([places.get(name, -1) for name in names], np.int64)
-        padded = np.append(chances, np.zeros((len(chances), 1)), axis=1)
-        return np.asarray(padded[atoms.row, by_code[atoms.value]])
+        return self._answered(database, columns, self.collective)[0]
 
-    def _in_blocks(
-        self, database: Database, columns: Columns, log_odds: Floats, found: Floats
-    ) -> Floats:
+    def _answered(
+        self, database: Database, columns: Columns, together: bool
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return the probabilities of atoms, their standard errors, and which were sampled."""
+        view = relational([database], self.mapping)
+        atoms = atom_rows(view, Place(self.row_set, self.column), columns, self._valued)
+        marked = not self._valued and database.schema.exclusive(self.predicate)
+        if marked and self.kind == "logistic":
+            odds = self.scores(view, atoms.base)[atoms.row, 0]
+            found = self._in_blocks(database, columns, odds)
+            return found, np.zeros(len(found)), np.zeros(len(found), np.bool_)
+        if together:
+            joint = self.together(view, atoms.base)
+        else:
+            chances = replace(self, collective=False).probabilities(view, atoms.base)
+            joint = JointChances(chances, np.zeros_like(chances), np.zeros(len(chances), np.bool_))
+        place = np.ones(len(atoms.row), np.int64)
+        if atoms.value is not None:
+            names = database.domains[database.schema[self.predicate].types[-1]].names
+            places = {name: place for place, name in enumerate(self.classes)}
+            place = np.array([places.get(name, -1) for name in names], np.int64)[atoms.value]
+        nothing = np.zeros((len(joint.values), 1))
+        values, error = (
+            np.append(one, nothing, axis=1)[atoms.row, place] for one in (joint.values, joint.error)
+        )
+        return values, error, joint.sampled[atoms.row]
+
+    def _in_blocks(self, database: Database, columns: Columns, log_odds: Floats) -> Floats:
         """Of atoms of which exactly one of a block is true, let the chances add up to one.
 
         The atoms of a block that are not asked for count, too.
         """
         marked = database.schema.exclusive(self.predicate)
-        if not marked:
-            return found
         fixed = [place for place in range(len(columns)) if place not in marked]
         whole = possible_atoms(database, self.predicate)
         if whole.shape[1] != columns.shape[1]:
@@ -261,14 +297,16 @@ class RelationalModel(Shown, Plots, SavedModel):
         closed
             Predicates of which atoms that are not listed are false; here all are.
         method
-            ``"auto"`` or ``"exact"``: answers are in closed form.
+            ``"exact"``: in closed form, where labels of other rows that are not known say nothing;
+            ``"gibbs"``: they are answered together, by sampling; ``"auto"``: what the model was
+            found to be better with.
         query_evidence
             Whether only atoms are asked for that the database marks as unknown, given the others.
         """
-        if method not in ("auto", "exact"):
+        if method not in ("auto", "exact", "gibbs"):
             raise InputError(
-                f"method {method!r}: the answers of boosted features are in closed form",
-                hint='ask with "auto" or "exact"',
+                f"method {method!r}: boosted features answer in closed form, or by Gibbs sampling",
+                hint='ask with "auto", "exact" or "gibbs"',
             )
         name = self.predicate
         chosen = [asked] if isinstance(asked, str) else list(asked or ())
@@ -282,17 +320,22 @@ class RelationalModel(Shown, Plots, SavedModel):
         if not query_evidence and (chosen or not (listed or unknown.shape[1])):
             known = known.without_facts([name])
             unknown = possible_atoms(known, name)
-        chances = self.predict(known, name, unknown)
+        if self.kind == "squares":
+            raise InputError(f"{self.target} is a number: its values have no probabilities")
+        together = method == "gibbs" or (method == "auto" and self.collective)
+        chances, errors, sampled = self._answered(known, unknown, together)
         kinds = known.schema[name].types
         table = AnswerTable(
             known.schema[name],
             unknown,
             tuple(known.domains[kind] for kind in kinds),
             chances,
-            np.zeros(len(chances)),
-            np.full(len(chances), CLOSED_FORM, object),
+            errors,
+            np.where(sampled, "gibbs", CLOSED_FORM).astype(object),
         )
-        return Answers((table,), (ComponentSummary(len(chances), 0, CLOSED_FORM),))
+        drawn = int(sampled.sum())
+        parts = [(drawn, "gibbs"), (len(chances) - drawn, CLOSED_FORM)]
+        return Answers((table,), tuple(ComponentSummary(n, 0, how) for n, how in parts if n))
 
     def _with_classes(self, database: Database) -> Database:
         if not self._valued:
@@ -455,6 +498,7 @@ class RelationalModel(Shown, Plots, SavedModel):
             "timed": self.timed,
             "until": self.until,
             "lagged": self.lagged,
+            "collective": self.collective,
             "row_set": self.row_set,
             "column": self.column,
             "schema": schema_to_plain(self.schema),
@@ -538,6 +582,7 @@ class RelationalModel(Shown, Plots, SavedModel):
             file.column,
             listed,
             lagged=file.lagged,
+            collective=file.collective,
         )
         if other is None or file.alone is None:
             return found

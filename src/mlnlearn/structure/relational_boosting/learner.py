@@ -30,6 +30,7 @@ from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.relational_boosting.blend import believed, blend
+from mlnlearn.structure.relational_boosting.collective import gains_together
 from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, rule_bodies
 from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
@@ -163,8 +164,12 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
             view = without_place(view, place)
         elif place.column is not None:
             view = view.with_row_set(view[place.row_set].without_parts(place.column))
+        model, notes = start, BoostNotes()
         for fitted in self.learn_examples(view, examples, course, journal):
-            yield Fitted(start.with_trees_of(fitted.model), fitted.notes)
+            model, notes = start.with_trees_of(fitted.model), fitted.notes
+            yield Fitted(model, notes)
+        if model.alone is not None and gains_together(model, view, examples, self.seed):
+            yield Fitted(replace(model, collective=True), notes)
 
     def learn_examples(
         self,
