@@ -265,7 +265,10 @@ class _Learning:
         size = GrowSettings(
             learner.max_leaves or leaves, learner.min_examples or least, learner.ridge
         )
-        return TreeStepSettings(learner.rate, learner.share, learner.max_rows, size, learner.seed)
+        longer = self.examples.home.column is None
+        return TreeStepSettings(
+            learner.rate, learner.share, learner.max_rows, size, learner.seed, longer
+        )
 
     def open(self) -> FeatureTable:
         learner, examples = self.learner, self.examples

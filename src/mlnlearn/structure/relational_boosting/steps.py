@@ -37,6 +37,9 @@ class TreeStepSettings:
         How trees are grown.
     seed
         Of the choice of features.
+    longer
+        Whether later steps, which have less left to say, go further: relations have many examples
+        and features, and each step takes long.
     """
 
     rate: float
@@ -44,6 +47,7 @@ class TreeStepSettings:
     max_rows: int
     size: GrowSettings
     seed: int
+    longer: bool = False
 
 
 @dataclass(eq=False)
@@ -160,8 +164,9 @@ class BoostingRun:
         return use if use.any() else self.usable
 
     def _rate(self, number: int) -> float:
-        """Return how far a step goes: later ones, which have less left to say, go further."""
-        return self.settings.rate * min(1.0 + number / _STEPS_TO_DOUBLE, _MOST_RATES)
+        """Return how far a step goes."""
+        by = min(1.0 + number / _STEPS_TO_DOUBLE, _MOST_RATES) if self.settings.longer else 1.0
+        return self.settings.rate * by
 
     def _finished(
         self, node: GrowingNode, gradients: Floats, curvatures: Floats, rate: float
