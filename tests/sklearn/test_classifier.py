@@ -208,7 +208,7 @@ def test_databases_by_place():
 def test_parameters_reach_into_the_learner():
     model = classifier()
     assert model.get_params()["learner__steepness"] == 2.0
-    own = {"learner", "target", "databases", "random_state", "n_jobs"}
+    own = {"learner", "target", "databases", "random_state", "n_jobs", "tables", "keys", "links"}
     assert set(model.get_params(deep=False)) == own
     model.set_params(learner=Popularity(steepness=1.0), learner__steepness=5.0, target="friends")
     assert (model.learner.steepness, model.target) == (5.0, "friends")
@@ -236,8 +236,8 @@ def test_seed_and_processes_go_to_the_learner(monkeypatch):
 def test_the_learners_own_target_is_the_default():
     model = MLNClassifier(Popularity(), databases=DATABASES).fit(X, Y)
     assert model.score(X, Y) == 1.0
-    with pytest.raises(InputError, match="has no learner"):
-        MLNClassifier().fit(X, Y)
+    with pytest.raises(InputError, match="has no target"):
+        MLNClassifier(databases=DATABASES).fit(X, Y)
     with pytest.raises(InputError, match="has no target"):
         MLNClassifier(object(), databases=DATABASES).fit(X, Y)
 

@@ -1,8 +1,8 @@
-"""The scikit-learn classifier over ground atoms."""
+"""The scikit-learn classifier: of ground atoms, or of rows of a data frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -17,11 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
+from mlnlearn.evaluate.auto import Auto
 from mlnlearn.evaluate.cross_validate import Fits
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.run import Run, model_of
+from mlnlearn.sklearn.frames import LinkedFrames, check_columns, frame_table, seeded_boost
 from mlnlearn.sklearn.tables import coded, database_of, training_databases
 from mlnlearn.structure.learner import Learner
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
 _PREFIX = "learner__"
 _ANY_TARGET = "target"
@@ -39,11 +42,17 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     only the rows of X. To predict, it sees none of the target's facts. So cross-validation does
     not leak, although every split holds the same databases.
 
+    Without databases and without a learner of its own, each row of X is a row of a table, whose
+    columns say what is known of it, and y holds classes, two or more: boosted trees over features
+    along links (`RelationalBoost`) learn from it and from the `tables` that it links to. Rows of X,
+    and what they link to, may be new when predictions are asked for.
+
     Parameters
     ----------
     learner
         Settings with a method ``fit(databases)``. The fields of a dataclass are parameters:
-        ``learner__trees`` sets the field ``trees``.
+        ``learner__trees`` sets the field ``trees``. By default `Auto`, which chooses among
+        learners; of rows of a table, `RelationalBoost`.
     target
         Name of the predicate; by default the learner's own field ``target``.
     databases
@@ -52,11 +61,14 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The learner's seed, for learners that have one; None for that of the learner.
     n_jobs
         Processes, for learners that can share their work, -1: one a core; the result is the same.
+    tables, keys, links
+        Of rows of a table: data frames by name that rows of X, or each other, refer to; their keys
+        (see `Keys`); and which column of X refers to which.
 
     Attributes
     ----------
     classes_
-        The two labels, in order.
+        The labels, in order.
     model_
         What the learner made.
 
@@ -78,6 +90,14 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['yes']
     >>> classifier.set_params(learner__weight=-1.0).learner
     Fixed(weight=-1.0)
+
+    A data frame, and nothing else:
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"size": range(90)})
+    >>> y = ["small" if size < 30 else "large" for size in X["size"]]
+    >>> MLNClassifier().fit(X, y).predict(pd.DataFrame({"size": [3, 70]})).tolist()
+    ['small', 'large']
     """
 
     def __init__(
@@ -87,12 +107,18 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         databases: Database | Sequence[Database] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
+        tables: Mapping[str, Any] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        links: Mapping[str, str] | None = None,
     ) -> None:
         self.learner = learner
         self.target = target
         self.databases = databases
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.tables = tables
+        self.keys = keys
+        self.links = links
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> MLNClassifier:  # noqa: N803 - scikit-learn's name
         """Learn from labelled atoms.
@@ -100,12 +126,12 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            The atoms, shape (atoms, arguments), a data frame or anything like an array.
+            The atoms, shape (atoms, arguments), or rows; a data frame or anything like an array.
         y
-            Their truth.
+            Their truth, or their classes.
         """
-        if self.learner is None:
-            raise InputError("the classifier has no learner", hint="MLNClassifier(learner, target)")
+        if self._of_rows:
+            return self._fit_rows(X, y)
         table, labels = validate_data(self, X, y, dtype=None)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -121,9 +147,41 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_ = model_of(self._fitted(known))
         return self
 
+    @property
+    def _of_rows(self) -> bool:
+        """Whether rows of X are rows of a table, not atoms."""
+        return self.databases is None and isinstance(self.learner, RelationalBoost | None)
+
+    def _fit_rows(self, X: Any, y: ArrayLike) -> MLNClassifier:  # noqa: N803
+        labels = np.asarray(y)
+        rows = frame_table(X)
+        if labels.ndim != 1:
+            raise InputError("y must hold one class a row")
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise ValueError("y must hold more than one class; found one class")
+        self.n_features_in_ = len(rows.columns)
+        self.feature_names_ = tuple(rows.columns)
+        names = [str(label) for label in labels.tolist()]
+        learner = seeded_boost(self.learner, self.random_state)  # type: ignore[arg-type]
+        run = Run(workers=effective_n_jobs(self.n_jobs))
+        self.model_ = self._linked().learned(rows, names, "value", learner, run)
+        return self
+
+    def _row_chances(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        rows = frame_table(X)
+        check_columns(rows, self.feature_names_)
+        found = self._linked().answers(self.model_, rows)
+        places = {name: place for place, name in enumerate(self.model_.classes)}
+        return found[:, [places[str(label)] for label in self.classes_.tolist()]]
+
+    def _linked(self) -> LinkedFrames:
+        return LinkedFrames(self.tables, self.keys, self.links)
+
     def _fitted(self, databases: list[Database]) -> Any:
         """Run the learner, with the seed and the processes that were asked for."""
-        learner: Any = self.learner
+        learner: Any = Auto(target=self._target()) if self.learner is None else self.learner
         if self.random_state is not None and "seed" in getattr(learner, _FIELDS, {}):
             learner = replace(learner, seed=int(self.random_state))
         if self.n_jobs is None or not isinstance(learner, Learner):
@@ -131,8 +189,10 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return learner.fit(databases, Run(workers=effective_n_jobs(self.n_jobs)))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
-        """Return the probabilities of both classes, shape (atoms, 2)."""
+        """Return the probabilities of the classes, one row an atom or row."""
         check_is_fitted(self)
+        if self._of_rows:
+            return self._row_chances(X)
         table = validate_data(self, X, dtype=None, reset=False)
         databases = self._databases(table)
         examples = coded(table, databases, self._target())
@@ -140,9 +200,9 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.column_stack([1.0 - true, true])
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        """Return the more probable class of each atom."""
-        true = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[true.astype(np.int64)]
+        """Return the most probable class of each atom or row."""
+        chances = self.predict_proba(X)
+        chosen: NDArray[Any] = self.classes_[np.argmax(chances, axis=1)]
         return chosen
 
     def _target(self) -> str:
@@ -198,5 +258,5 @@ class MLNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._of_rows
         return tags

@@ -1,10 +1,10 @@
-"""Numbers of rows as scikit-learn asks for them: a data frame, and the tables that it links to."""
+"""Labels of rows as scikit-learn asks for them: a data frame, and the tables that it links to."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,62 @@ from mlnlearn.data.load.frames import read_frame
 from mlnlearn.data.load.tables import Keys, Table
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.rows import predict_rows
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.run import Run
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
 ROWS, LABEL, IDENTITY = "row", "label", "row_id"
 """What the table of X, the column of y and the key of a row are called."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedFrames:
+    """Rows of a frame with labels, beside the tables that they link to.
+
+    Attributes
+    ----------
+    tables, keys, links
+        As for `MLNRegressor`.
+    """
+
+    tables: Mapping[str, Any] | None
+    keys: Mapping[str, Any] | None
+    links: Mapping[str, str] | None
+
+    def learned(
+        self, rows: Table, labels: list[Any], role: str, learner: RelationalBoost | None, run: Run
+    ) -> RelationalModel:
+        """Learn from rows and their labels, which are of a role: a number, or a value."""
+        # an entity that nobody knows yet is an empty link, which does not say that there is none
+        changes = [f'{ROWS}.columns.{LABEL} = {{ as = "{role}" }}'] + [
+            f'{ROWS}.columns.{json.dumps(column)} = {{ null = "unknown" }}'
+            for column in self.links or {}
+        ]
+        data = self._data(rows, labels, "\n".join(changes))
+        target = f"{ROWS}.{LABEL}"
+        learner = RelationalBoost(target=target) if learner is None else learner
+        return replace(learner, target=target).fit(data, run).model
+
+    def answers(self, model: RelationalModel, rows: Table) -> NDArray[np.float64]:
+        """Return what a model says of rows, in their order: the number, or the chances."""
+        count = _length(rows)
+        answers = predict_rows(model, self._data(rows, [None] * count, model.mapping))
+        found = np.empty(answers.values.shape)
+        found[[int(name) for name in answers.names]] = answers.values
+        return found
+
+    def _data(self, rows: Table, labels: list[Any], mapping: MappingLike | None) -> Data:
+        clash = {ROWS} & set(self.tables or ()) or {LABEL, IDENTITY} & set(rows.columns)
+        if clash:
+            raise InputError(f"the name {clash.pop()!r} is taken", hint="call it something else")
+        own = {IDENTITY: Column.of(list(range(len(labels)))), LABEL: Column.of(labels)}
+        tables = [
+            Table(ROWS, {**rows.columns, **own}),
+            *(read_frame(name, frame) for name, frame in (self.tables or {}).items()),
+        ]
+        keys = {**(self.keys or {}), ROWS: Keys(IDENTITY, dict(self.links or {}))}
+        loaded = build_database(define_tables(tables, None, keys), mapping)
+        return Data((loaded.database,), loaded.mapping)
 
 
 class MLNRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,20 +147,12 @@ class MLNRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         numbers = np.asarray(y, np.float64)
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
             raise InputError("y must hold one number a row, and no gaps")
-        rows = _table(X)
+        rows = frame_table(X)
         self.n_features_in_ = len(rows.columns)
         self.feature_names_ = tuple(rows.columns)
-        # an entity that nobody knows yet is an empty link, which does not say that there is none
-        changes = [f'{ROWS}.columns.{LABEL} = {{ as = "number" }}'] + [
-            f'{ROWS}.columns.{json.dumps(column)} = {{ null = "unknown" }}'
-            for column in self.links or {}
-        ]
-        data = self._data(rows, numbers.tolist(), "\n".join(changes))
-        target = f"{ROWS}.{LABEL}"
-        learner = RelationalBoost(target=target) if self.learner is None else self.learner
-        seed = learner.seed if self.random_state is None else int(self.random_state)
+        learner = seeded_boost(self.learner, self.random_state)
         run = Run(workers=effective_n_jobs(self.n_jobs))
-        self.model_ = replace(learner, target=target, seed=seed).fit(data, run).model
+        self.model_ = self._linked().learned(rows, numbers.tolist(), "number", learner, run)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
@@ -121,34 +164,29 @@ class MLNRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Rows with the columns that were learned from.
         """
         check_is_fitted(self)
-        rows = _table(X)
-        if tuple(rows.columns) != self.feature_names_:
-            raise InputError(
-                f"X has the columns {', '.join(rows.columns)}; "
-                f"learned from: {', '.join(self.feature_names_)}"
-            )
-        count = _length(rows)
-        data = self._data(rows, [None] * count, self.model_.mapping)
-        answers = predict_rows(self.model_, data)
-        found = np.empty(count)
-        found[[int(name) for name in answers.names]] = answers.values[:, 0]
-        return found
+        rows = frame_table(X)
+        check_columns(rows, self.feature_names_)
+        return self._linked().answers(self.model_, rows)[:, 0]
 
-    def _data(self, rows: Table, labels: list[float | None], mapping: MappingLike | None) -> Data:
-        clash = {ROWS} & set(self.tables or ()) or {LABEL, IDENTITY} & set(rows.columns)
-        if clash:
-            raise InputError(f"the name {clash.pop()!r} is taken", hint="call it something else")
-        own = {IDENTITY: Column.of(list(range(len(labels)))), LABEL: Column.of(labels)}
-        tables = [
-            Table(ROWS, {**rows.columns, **own}),
-            *(read_frame(name, frame) for name, frame in (self.tables or {}).items()),
-        ]
-        keys = {**(self.keys or {}), ROWS: Keys(IDENTITY, dict(self.links or {}))}
-        loaded = build_database(define_tables(tables, None, keys), mapping)
-        return Data((loaded.database,), loaded.mapping)
+    def _linked(self) -> LinkedFrames:
+        return LinkedFrames(self.tables, self.keys, self.links)
 
 
-def _table(X: Any) -> Table:  # noqa: N803
+def seeded_boost(learner: RelationalBoost | None, seed: int | None) -> RelationalBoost:
+    """Return the learner of rows with the seed that was asked for."""
+    found = RelationalBoost(target=LABEL) if learner is None else learner
+    return found if seed is None else replace(found, seed=int(seed))
+
+
+def check_columns(rows: Table, known: tuple[str, ...]) -> None:
+    """Refuse rows that have not the columns that were learned from."""
+    if tuple(rows.columns) != known:
+        raise InputError(
+            f"X has the columns {', '.join(rows.columns)}; learned from: {', '.join(known)}"
+        )
+
+
+def frame_table(X: Any) -> Table:  # noqa: N803
     """Return rows as a table without keys: a frame, or an array whose columns are numbered."""
     if hasattr(X, "columns"):
         return read_frame(ROWS, X)
