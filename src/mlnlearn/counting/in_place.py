@@ -30,6 +30,13 @@ def declarations_of(source: str | Path, schema: str | Path | None = None) -> Pat
     It is the ``.mln`` file that is given; or ``schema.mln`` in a folder of Parquet files, or beside
     a DuckDB file.
 
+    Parameters
+    ----------
+    source
+        A folder, a file or an address.
+    schema
+        A file that is given for the source.
+
     Examples
     --------
     >>> declarations_of("shop.duckdb", "shop.sql") is None
