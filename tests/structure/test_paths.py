@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.counting.mine_constants import mine_constants
 from mlnlearn.counting.mine_paths import count_rules
 from mlnlearn.counting.path_evidence import Collector
 from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.counting.walks import reversed_path
+from mlnlearn.model.paths import model as path_model
 from mlnlearn.model.paths.rules import parse_rule, read_rules
+from mlnlearn.structure.paths import learner
+from mlnlearn.structure.paths.weights import choices_of
 
 
 def random_split(seed, entities=9, relations=2, triples=30):
@@ -38,6 +42,8 @@ def simple_walks(rows, path, relations, x):
 
 
 SETTINGS = {"min_support": 1, "min_confidence": 0.0, "min_constant_confidence": 0.0, "epochs": 2}
+EVERY = {"least_support": 1, "least_confidence": 0.0, "smoothing": 5.0}
+EVERY |= {"most_pairs": 1 << 40, "most_rules": 1 << 40, "most_holders": 1 << 40}
 
 
 @pytest.fixture(scope="module", params=[0, 1])
@@ -364,6 +370,79 @@ def test_queries_with_many_candidates_are_fewer(case):
     queries = len(part.row_starts) - 1
     assert whole.candidate_starts[queries - 1] < 12 <= whole.candidate_starts[queries]
     assert part.candidates.tolist() == whole.candidates[: len(part.candidates)].tolist()
+
+
+def test_queries_with_many_uses_of_rules_with_constants_are_fewer():
+    graph = ml.from_triples(random_split(3, entities=12, triples=150)[0]).train
+    collector = Collector(graph, mine_constants(graph, **EVERY), 5.0, 1, 1 << 20)
+    nothing = LinkRules(0, [], np.empty(0, np.int64), np.empty(0, np.int64))
+    sources = np.arange(12)
+    whole = collector.collect(nothing, sources, list_constants=True)
+    most = int(whole.candidate_starts[-1]) + 1  # which candidates alone would never reach
+    assert whole.row_starts[-1] > 8 * most
+    part = collector.collect(nothing, sources, most_rows=most)
+    queries = len(part.row_starts) - 1
+    assert whole.row_starts[queries - 1] < 8 * most <= whole.row_starts[queries]
+
+
+def test_rules_with_constants_for_one_answer_are_the_surest_within_a_bound(case):
+    _, _, split, model = case
+    found = mine_constants(split.train, **EVERY | {"most_holders": 12})
+
+    def by_head(rules):
+        groups = {}
+        share = rules.support / (rules.body + 5.0)
+        for row in np.lexsort((-rules.support, -share)).tolist():
+            head = int(rules.head_link[row]), int(rules.head_end[row])
+            groups.setdefault(head, []).append((float(share[row]), int(rules.body[row])))
+        return groups
+
+    every, some = by_head(model.constants), by_head(found)
+    assert len(found) < len(model.constants)
+    for head, rules in every.items():
+        within = np.cumsum([body for _, body in rules]) <= 12
+        assert [share for share, _ in some.get(head, [])] == [
+            share for (share, _), kept in zip(rules, within, strict=True) if kept
+        ]
+
+
+def test_the_work_of_weighing_is_bounded_over_all_relations(monkeypatch):
+    rng = np.random.default_rng(2)
+    sizes = [2 + 200 // (1 + number) for number in range(40)]
+    rows = {
+        (f"e{rng.integers(60)}", f"r{number}", f"e{rng.integers(60)}")
+        for number, size in enumerate(sizes)
+        for _ in range(size)
+    }
+    allowed, left = {}, []
+
+    def counted(collector, rules, *, most_rows, **others):
+        choices = choices_of(collector, rules, most_rows=most_rows, **others)
+        evidence = choices.evidence
+        before_last = max(evidence.row_starts[-2], evidence.candidate_starts[-2])
+        assert before_last < most_rows
+        left.append(int(np.sum(rules.link % 40 == collector.graph.triples[1])))
+        left[-1] -= len(evidence.row_starts) - 1
+        allowed[rules.link] = most_rows
+        return choices
+
+    monkeypatch.setattr(learner, "choices_of", counted)
+    settings = {"max_length": 2, "epochs": 1, "max_rows": 400}
+    ml.Paths(**settings).fit(ml.from_triples(sorted(rows)).train)
+    assert len(allowed) == 80
+    assert sum(allowed.values()) <= 25 * 400
+    assert max(allowed.values()) == 400  # the largest relation has all that one may have
+    assert any(left)  # there were more queries than rows
+
+
+@pytest.mark.parametrize("aggregation", ["learned", "noisy-or", "maximum"])
+def test_ranks_are_the_same_however_few_are_asked_at_once(case, aggregation, monkeypatch):
+    _, _, split, model = case
+    model = replace(model, aggregation=aggregation)
+    whole = model.rank(split.test, filtered=split.all)
+    monkeypatch.setattr(path_model, "_ROWS", 1)
+    assert model.link_scores(0, np.arange(3)).starts.shape == (2,)
+    assert model.rank(split.test, filtered=split.all).ranks.tolist() == whole.ranks.tolist()
 
 
 def test_planted_rules_come_first():

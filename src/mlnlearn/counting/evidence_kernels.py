@@ -15,6 +15,7 @@ from mlnlearn.counting.walks import expand, lower_bound
 KINDS = 3
 SCALE = 1000.0
 _CERTAIN = 0.999
+_SEEN = 8  # uses of rules that are summed up alone cost as much as one that is kept
 
 
 @njit(cache=True, nogil=True)
@@ -176,9 +177,9 @@ def collect(  # type: ignore[no-untyped-def]
     row_starts = np.zeros(len(sources) + 1, np.int64)
     candidate_starts = np.zeros(len(sources) + 1, np.int64)
     touched, place_of = room[3], room[4]
-    done = 0
+    done, seen = 0, 0
     for query in range(len(sources)):
-        if max(row_count, total) >= most_rows:
+        if max(row_count, total, seen // _SEEN) >= most_rows:
             break
         done += 1
         x, answer = sources[query], answers[query]
@@ -219,6 +220,7 @@ def collect(  # type: ignore[no-untyped-def]
             rows[row_count + row, 1] = place_of[said[row, 1]]
             rows[row_count + row, 2] = said[row, 2]
         row_count += kept
+        seen += stops[2]
         row_starts[query + 1] = row_count
         candidate_starts[query + 1] = total
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.path_rules import ConstantRules
@@ -19,11 +20,13 @@ def mine_constants(
     smoothing: float,
     most_pairs: int,
     most_rules: int,
+    most_holders: int,
 ) -> ConstantRules:
     """Find the rules ``head(x,c) <= body(x,e)``, and those with any entity for e.
 
     Entities with the most facts, whose pairs would be more than `most_pairs` in all, are passed
-    over: what is common to them is common to others.
+    over: what is common to them is common to others. Of the rules of one head, the surest are kept,
+    as many as have bodies that hold of `most_holders` entities together.
     """
     edges, entities = graph.edges, len(graph.entities)
     if not len(edges.links):
@@ -59,7 +62,8 @@ def mine_constants(
     good = (support >= least_support) & (support >= least_confidence * (sizes[bodies] + smoothing))
     heads, bodies, support = heads[good], bodies[good], support[good]
     share = support / (sizes[bodies] + smoothing)
-    best = np.sort(np.lexsort((-support, -share))[:most_rules])
+    best = np.lexsort((-support, -share))
+    best = np.sort(best[_within(heads[best], sizes[bodies[best]], most_holders)][:most_rules])
     heads, bodies, support = facts[heads[best]], bodies[best], support[best]
     body_keys = facts[bodies]
     return ConstantRules(
@@ -95,6 +99,16 @@ def _holders(graph: Graph, link: int, end: int) -> Longs:
         return graph.neighbours(end, (link + back) % (2 * back)).astype(np.int64)
     heads, kinds, tails = graph.triples
     return np.unique((heads if link < back else tails)[kinds == link % back]).astype(np.int64)
+
+
+def _within(heads: Longs, holders: Longs, most: int) -> NDArray[np.bool_]:
+    """Say which rules, the surest first, have bodies of so many entities with those before."""
+    order = np.argsort(heads, kind="stable")
+    grouped, sums = heads[order], np.cumsum(holders[order])
+    first = np.searchsorted(grouped, grouped)
+    kept = np.empty(len(heads), np.bool_)
+    kept[order] = sums - sums[first] + holders[order][first] <= most
+    return kept
 
 
 def _bound(counts: Longs, most: int) -> int:

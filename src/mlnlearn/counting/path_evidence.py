@@ -148,8 +148,8 @@ class Collector:
         strangers
             Entities that are candidates of a query even without a rule, a row a query.
         most_rows
-            Stop after the query that reaches so many rows or candidates; the answer then has fewer
-            queries.
+            Stop after the query that reaches so many rows or candidates, or eight times as many
+            uses of rules, with constants or without; the answer then has fewer queries.
         list_constants
             Whether there are rows for rules with constants, too: their numbers follow those of the
             closed rules.

@@ -52,7 +52,10 @@ class ScoresLinks(Protocol):
     """What scores entities as answers of questions about links of a graph."""
 
     def link_scores(self, link: int, sources: Longs) -> LinkScores:
-        """Score all entities as ends of a link from each source."""
+        """Score all entities as ends of a link from each source, or from the first ones.
+
+        Where candidates are many, fewer sources may be answered at once, but never none.
+        """
         ...
 
 
@@ -113,11 +116,15 @@ def rank_triples(
     batch = max(1, min(_BATCH, _BATCH_SCORES // max(entities, 1)))
     for link in np.unique(links[usable]).tolist():
         rows = np.flatnonzero(usable & (links == link))
-        for start in range(0, len(rows), batch):
+        start = 0
+        while start < len(rows):
             some = rows[start : start + batch]
+            found = scorer.link_scores(link, sources[some])
+            some = some[: len(found.starts) - 1]
+            start += len(some)
             self_answers = np.where(loops[link % relations], -1, sources[some])
             ranks[some], candidates[some] = _ranks(
-                *scorer.link_scores(link, sources[some]),
+                *found,
                 self_answers,
                 answers[some],
                 *index.of(link, sources[some]),

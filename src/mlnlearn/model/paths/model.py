@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _READABLE = 10_000  # rules in the table to read
+_ROWS = 1 << 21  # uses of rules that are scored at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,10 +287,12 @@ class PathModel(Shown, Plots, SavedModel):
         return self._scorers[link]
 
     def link_scores(self, link: int, sources: Longs) -> LinkScores:
-        """Score all entities as ends of a link from each source; see `ScoresLinks`."""
+        """Score all entities as ends of a link from the first sources; see `ScoresLinks`."""
         scorer = self.scorer(link)
         listed = scorer.how == "maximum"
-        evidence = self.collector.collect(scorer.rules, sources, list_constants=listed)
+        evidence = self.collector.collect(
+            scorer.rules, sources, most_rows=_ROWS, list_constants=listed
+        )
         scores = scorer.scores(evidence)
         return LinkScores(evidence.candidate_starts, evidence.candidates, scores, scorer.base)
 

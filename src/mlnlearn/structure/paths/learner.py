@@ -35,7 +35,8 @@ _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
 _LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
-_LINKS = 100  # links that may have `max_rows` each; where there are more, they share these out
+_LINKS = 25  # times `max_rows` is what all links share, each by its queries
+_HOLDERS = 500  # part of `max_pairs` that the rules of one head with constants may speak for
 _KEPT = (0.5, 0.0)  # shares of the rules' own weights, tried beside all of them
 _COUNTINGS = 8  # parts in which rules are counted, between looks at the clock,
 _FIRST_COUNTING = 8  # after a first one, so much smaller, that shows which are worth it
@@ -96,12 +97,13 @@ class Paths(Learner[PathModel, PathNotes]):
         entities, at random, as these allow.
     max_pairs
         Pairs, over all rules of a relation, that closed rules may connect; the surest rules are
-        kept.
+        kept. Rules with constants for one answer may speak for a 500th of it.
     max_queries
         Known triples of a relation that its weights are learned from, for each direction.
     max_rows
         Uses of rules, and candidates, over the queries of a relation that its weights are learned
-        from; a share of it where there are more than 50 relations.
+        from, for each direction; all relations together have 25 times as many, which they share
+        by their queries.
     epochs
         How often each query is learned from.
     rate
@@ -320,6 +322,7 @@ class Paths(Learner[PathModel, PathNotes]):
             smoothing=self.smoothing,
             most_pairs=2 * self.max_pairs,
             most_rules=self.max_pairs // 10,
+            most_holders=self.max_pairs // _HOLDERS + 1,
         )
 
     def _weights(
@@ -360,6 +363,12 @@ class Paths(Learner[PathModel, PathNotes]):
     def _start(self, model: PathModel, link: int) -> LinkWeights:
         return LinkWeights.start(len(model.link_rules(link).paths), 2 * len(model.relations))
 
+    def _rows(self, model: PathModel, link: int) -> int:
+        """Return how many rows a link may have: its share, by queries, of what all may have."""
+        queries = np.minimum(model.facts, self.max_queries)
+        share = int(queries[link % len(queries)]) / max(2 * int(queries.sum()), 1)
+        return max(1, min(self.max_rows, int(_LINKS * self.max_rows * share)))
+
     def _fitted(
         self, model: PathModel, collector: Collector, own: OwnLinks, link: int, course: Course
     ) -> LinkWeights:
@@ -368,7 +377,7 @@ class Paths(Learner[PathModel, PathNotes]):
             collector,
             model.link_rules(link),
             most_queries=self.max_queries,
-            most_rows=self.max_rows * _LINKS // max(_LINKS, 2 * len(model.relations)),
+            most_rows=self._rows(model, link),
             rng=rng,
         )
         course.check()
