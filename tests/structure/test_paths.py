@@ -445,6 +445,13 @@ def test_ranks_are_the_same_however_few_are_asked_at_once(case, aggregation, mon
     assert model.rank(split.test, filtered=split.all).ranks.tolist() == whole.ranks.tolist()
 
 
+def test_what_scores_a_link_keeps_nothing_as_long_as_all_rules_with_constants(case):
+    model = case[3]
+    scorers = [model.scorer(link) for link in range(2 * len(model.relations))]
+    assert all(scorer.constant_shares is scorers[0].constant_shares for scorer in scorers)
+    assert all(len(scorer.shares) == len(scorer.rules.paths) for scorer in scorers)
+
+
 def test_planted_rules_come_first():
     made = ml.synthetic.planted_graph(2000, rng=1)
     model = ml.Paths(aggregation="noisy-or", constants=False).fit(made.graph).model

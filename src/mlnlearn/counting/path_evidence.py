@@ -97,6 +97,11 @@ class Collector:
         The support that every rule has.
     most_walks
         Walks along one path from one entity that are followed; where there are more, none is.
+
+    Attributes
+    ----------
+    constant_shares
+        The confidences of the rules with constants.
     """
 
     def __init__(
@@ -116,6 +121,7 @@ class Collector:
             (heads, by_head, constants.body_link[by_head], constants.body_end[by_head]),
             (constants.support, constants.body),
         )
+        self.constant_shares: Floats = constants.support / (constants.body + smoothing)
         self._rooms: list[_Room] = []
 
     def frequency(self, link: int) -> Longs:

@@ -281,9 +281,7 @@ class PathModel(Shown, Plots, SavedModel):
             how = self.aggregation
             if how == "learned" and weights is None:
                 how = "noisy-or"
-            self._scorers[link] = Scorer.of(
-                self.collector, self._own, rules, weights, how, self.constants
-            )
+            self._scorers[link] = Scorer.of(self.collector, self._own, rules, weights, how)
         return self._scorers[link]
 
     def link_scores(self, link: int, sources: Longs) -> LinkScores:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlnlearn.counting.evidence_kernels import SCALE
 from mlnlearn.counting.path_evidence import Collector, Floats, RuleEvidence
-from mlnlearn.counting.path_rules import ConstantRules, LinkRules
+from mlnlearn.counting.path_rules import LinkRules
 from mlnlearn.data.graph import Codes, Graph, Longs
 from mlnlearn.errors import InputError
 from mlnlearn.model.triple_answers import NOTHING
@@ -97,7 +97,9 @@ class Scorer:
     base
         The score of an entity that no rule speaks for.
     shares
-        The confidences of its closed rules, then of all rules with constants.
+        The confidences of its closed rules.
+    constant_shares
+        Those of all rules with constants, which all links share.
     """
 
     rules: LinkRules
@@ -105,6 +107,7 @@ class Scorer:
     how: Aggregation
     base: Floats
     shares: Floats
+    constant_shares: Floats
 
     @classmethod
     def of(
@@ -114,18 +117,11 @@ class Scorer:
         rules: LinkRules,
         weights: LinkWeights | None,
         how: Aggregation,
-        constants: ConstantRules,
     ) -> Scorer:
         """Make the scorer of a link."""
-        smoothing = collector.smoothing
-        shares = np.concatenate(
-            [
-                rules.support / (rules.body + smoothing),
-                constants.support / (constants.body + smoothing),
-            ]
-        )
+        shares = rules.support / (rules.body + collector.smoothing)
         base = _base(collector, own, rules.link, weights if how == "learned" else None)
-        return cls(rules, weights, how, base, shares)
+        return cls(rules, weights, how, base, shares, collector.constant_shares)
 
     def scores(self, evidence: RuleEvidence) -> Floats:
         """Return the scores of all candidates."""
@@ -145,7 +141,10 @@ class Scorer:
 
     def _by_maximum(self, evidence: RuleEvidence) -> Floats:
         """Order candidates by their surest rule, equals by the next one, and so on."""
-        place, share = _places(evidence), self.shares[evidence.rules]
+        place, share = _places(evidence), np.empty(len(evidence.rules))
+        closed = evidence.rules < len(self.shares)
+        share[closed] = self.shares[evidence.rules[closed]]
+        share[~closed] = self.constant_shares[evidence.rules[~closed] - len(self.shares)]
         order = np.lexsort((-share, place))
         place, share = place[order], share[order]
         first = np.searchsorted(place, np.arange(len(evidence.candidates)))

@@ -210,7 +210,8 @@ class Paths(Learner[PathModel, PathNotes]):
         unweighted: tuple[Aggregation, ...] = ("maximum", "noisy-or")
         ways = [model, *(_with_less(model, share) for share in _KEPT)]
         ways += [replace(model, aggregation=how) for how in unweighted]
-        return max(ways, key=lambda way: way.rank(some, filtered=split.valid).mrr)
+        # of a copy, so that what a way keeps to rank by is let go
+        return max(ways, key=lambda way: replace(way).rank(some, filtered=split.valid).mrr)
 
     def _identity(self, graph: Graph) -> Identity:
         parts = {
