@@ -10,6 +10,10 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
 
+_PARTS = ("_load_overload", "_guard_against_spurious_io_errors")
+_AS_KNOWN = all(hasattr(FunctionCache, name) for name in _PARTS)
+"""Whether numba's cache has the inner parts that are used here; if not, it is left as it is."""
+
 
 class _LeanCache(FunctionCache):
     """Loads machine code without the compiler: numba sets up all of it, and then does not use it.
@@ -43,7 +47,10 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
         dispatcher = numba.njit(**options)(function)
         if cache:
             with suppress(RuntimeError):  # no folder to keep it in
-                dispatcher._cache = _LeanCache(function)  # type: ignore[no-untyped-call]
+                if _AS_KNOWN:
+                    dispatcher._cache = _LeanCache(function)  # type: ignore[no-untyped-call]
+                else:
+                    dispatcher.enable_caching()
         return dispatcher
 
     return decorate

@@ -90,6 +90,7 @@ def test_planted_clauses_are_found(strategy):
 def test_a_stopped_run_resumes_to_the_same_network(example, tmp_path, strategy):
     learner = replace(SMALL, strategy=strategy)
     whole = learner.fit(example).model
+    assert learner.fit(example).model == whole
     calls = []
 
     def stop(progress):
