@@ -75,6 +75,7 @@ def test_a_model_with_a_lag_answers_late_questions_better_and_says_nothing(shop)
 
 
 def test_facts_of_a_late_copy_end_before_it(shop):
+    from mlnlearn.counting.date_parts import DatePart  # noqa: PLC0415
     from mlnlearn.counting.examples import examples_of, find_place  # noqa: PLC0415
     from mlnlearn.counting.relational import relational  # noqa: PLC0415
     from mlnlearn.counting.staleness import OLD, YEAR, with_stale_copies  # noqa: PLC0415
@@ -83,8 +84,11 @@ def test_facts_of_a_late_copy_end_before_it(shop):
     given = tables_data(tables, task=folder / "train.csv")
     view = relational(given.data.databases, given.data.mapping)
     examples = examples_of(view, find_place(view, given.task.target))
+    weekday = DatePart(np.arange(examples.base.rows) % 7.0, None, ("as of",))
+    examples = replace(examples, base=replace(examples.base, dated={"weekday": weekday}))
     twice = with_stale_copies(examples, YEAR, 5)
     number = len(examples.label)
+    assert np.array_equal(twice.base.dated["weekday"].values, np.tile(weekday.values, 2))
     old = twice.base.columns[OLD].values
     assert twice.base.rows == len(twice.label) == 2 * number
     assert (old[:number] == 0).all()
