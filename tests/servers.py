@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import warnings
 from contextlib import contextmanager
@@ -67,6 +68,16 @@ def postgres_server():
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _end_session():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        session = SparkSession.getActiveSession()
+        if session is not None:
+            session.stop()
+
+
 @contextmanager
 def sail_server():
     """Yield the address of a server that speaks Spark's protocol, or skip."""
@@ -78,11 +89,6 @@ def sail_server():
         host, port = server.listening_address
         yield f"sc://{host}:{port}"
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from pyspark.sql import SparkSession  # noqa: PLC0415
-
-            session = SparkSession.getActiveSession()
-            if session is not None:
-                session.stop()
+        if "pyspark.sql.connect.session" in sys.modules:  # somebody asked it something
+            _end_session()
         server.stop()

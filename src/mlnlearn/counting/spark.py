@@ -7,6 +7,7 @@ the extra ``mlnlearn[spark]``.
 from __future__ import annotations
 
 import socket
+import sys
 import uuid
 import warnings
 import weakref
@@ -54,8 +55,9 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
     try:
         with warnings.catch_warnings():  # of versions of packages that we do not use it with
             warnings.simplefilter("ignore", FutureWarning)
-            from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
-            from pyspark.sql.connect.session import SparkSession as _  # noqa: F401, PLC0415
+            with _as_a_program():
+                from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+                from pyspark.sql.connect.session import SparkSession as _  # noqa: F401, PLC0415
     except ImportError as error:
         raise InputError(
             f"engine spark needs the client of Spark: {error}",
@@ -70,6 +72,24 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InputError(f"no session with {master}: {reason}") from error
+
+
+@contextmanager
+def _as_a_program() -> Iterator[None]:
+    """Let the client of Spark be imported by ``python -c`` and by worker processes.
+
+    Where the main module has no file, the client takes it for a run of its own tests, and ends the
+    process.
+    """
+    main = sys.modules["__main__"]
+    if hasattr(main, "__file__"):
+        yield
+        return
+    main.__file__ = "<string>"
+    try:
+        yield
+    finally:
+        del main.__file__
 
 
 def _reach(master: str) -> None:
