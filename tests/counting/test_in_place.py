@@ -169,7 +169,7 @@ def test_the_command_line_counts_in_place(campus, program):
     assert code == 0
     assert "true groundings" in out
     code, _, err = program("count", ADVISE)
-    assert (code, "--tables" in err) == (1, True)
+    assert (code, "--tables" in err) == (2, True)
 
 
 def test_constants_of_rules_come_after_those_of_the_tables(campus):

@@ -68,7 +68,7 @@ def count(
     counted where they are, by --engine duckdb within --memory.
     """
     if tables is None and not files:
-        raise InputError("name one or more files, or tables, with --tables")
+        raise typer.BadParameter("name one or more files, or tables, with --tables")
     databases = read(files or [], tables, schema, mapping).databases
     parsed = ml.parse_formula(formula, databases[0].schema, "formula").formula
     _refuse_either_sign(parsed)
