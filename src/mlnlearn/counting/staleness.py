@@ -71,4 +71,3 @@ def with_stale_copies(examples: RowExamples, longest: float, seed: int) -> RowEx
     late = seen_earlier(twice, np.concatenate([np.zeros(number), lag]))
     label, weight = np.tile(examples.label, 2), np.tile(examples.weight, 2)
     return replace(examples, base=late, label=label, weight=weight)
-

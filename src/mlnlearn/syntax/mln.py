@@ -128,7 +128,10 @@ def _read_part(source: Source, dialect: str | None) -> _StatementReader | None:
     """Read rules over predicates that nothing declares, if there are any."""
     tokens = tokenize(source.text)
     statements = _statements(tokens)
-    used = schema_of_use(statements, marks_variables(tokens, dialect))
+    try:
+        used = schema_of_use(statements, marks_variables(tokens, dialect))
+    except InputError:  # no predicates that there could be, such as one of 100 arguments
+        return None
     if not used.predicates:
         return None
     reader = _StatementReader.of(source, used, dialect)

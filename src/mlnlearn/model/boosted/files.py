@@ -145,6 +145,7 @@ def schema_from_file(file: SchemaFile) -> Schema:
 
     Examples
     --------
+    >>> from mlnlearn.documents import decode
     >>> schema = Schema.of("inPhase(person,phase!)")
     >>> schema_from_file(decode(schema_to_plain(schema), SchemaFile)) == schema
     True
@@ -186,6 +187,7 @@ def rules_from_file(file: RulesFile, schema: Schema) -> TargetRules:
 
     Examples
     --------
+    >>> from mlnlearn.documents import decode
     >>> schema = Schema.of("happy(person)", "rich(person)")
     >>> rich = Pattern(schema["rich"], (0,))
     >>> tree = Tree(Split((rich,), Leaf(0.5), Leaf(-0.25)))
