@@ -394,13 +394,14 @@ def test_rules_with_constants_for_one_answer_are_the_surest_within_a_bound(case)
         share = rules.support / (rules.body + 5.0)
         for row in np.lexsort((-rules.support, -share)).tolist():
             head = int(rules.head_link[row]), int(rules.head_end[row])
-            groups.setdefault(head, []).append((float(share[row]), int(rules.body[row])))
+            holders = int(rules.body[row]) if rules.body_end[row] >= 0 else 0
+            groups.setdefault(head, []).append((float(share[row]), holders))
         return groups
 
     every, some = by_head(model.constants), by_head(found)
     assert len(found) < len(model.constants)
     for head, rules in every.items():
-        within = np.cumsum([body for _, body in rules]) <= 12
+        within = np.cumsum([holders for _, holders in rules]) <= 12
         assert [share for share, _ in some.get(head, [])] == [
             share for (share, _), kept in zip(rules, within, strict=True) if kept
         ]

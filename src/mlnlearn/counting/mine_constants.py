@@ -26,7 +26,7 @@ def mine_constants(
 
     Entities with the most facts, whose pairs would be more than `most_pairs` in all, are passed
     over: what is common to them is common to others. Of the rules of one head, the surest are kept,
-    as many as have bodies that hold of `most_holders` entities together.
+    as many as have bodies with a constant that hold of `most_holders` entities together.
     """
     edges, entities = graph.edges, len(graph.entities)
     if not len(edges.links):
@@ -63,7 +63,9 @@ def mine_constants(
     heads, bodies, support = heads[good], bodies[good], support[good]
     share = support / (sizes[bodies] + smoothing)
     best = np.lexsort((-support, -share))
-    best = np.sort(best[_within(heads[best], sizes[bodies[best]], most_holders)][:most_rules])
+    # candidates are never looked for by a body with any entity
+    holders = np.where(facts[bodies] % width > 0, sizes[bodies], 0)
+    best = np.sort(best[_within(heads[best], holders[best], most_holders)][:most_rules])
     heads, bodies, support = facts[heads[best]], bodies[best], support[best]
     body_keys = facts[bodies]
     return ConstantRules(

@@ -34,7 +34,7 @@ from mlnlearn.structure.paths.weights import choices_of, fit_weights
 _LONGEST = 4
 _WALKS_OF_A_SOURCE = 25_000  # of which the longest paths may have so many, on average
 _CHUNK = 20_000_000  # steps between two looks at the clock
-_LEAST_VALID, _MOST_VALID = 50, 1000  # triples that a choice is made by
+_LEAST_VALID, _MOST_VALID = 50, 5000  # triples that a choice is made by
 _LINKS = 25  # times `max_rows` is what all links share, each by its queries
 _HOLDERS = 500  # part of `max_pairs` that the rules of one head with constants may speak for
 _KEPT = (0.5, 0.0)  # shares of the rules' own weights, tried beside all of them
