@@ -21,7 +21,7 @@ from pathlib import Path
 
 import mlnlearn as ml
 from bench.result import peak_megabytes
-from bench.scale import ADVISE, FACTS_PER_STUDENT, TAUGHT, formulas, shown
+from bench.scale import ADVISE, FACTS_PER_STUDENT, TAUGHT, count, flips, shown
 from mlnlearn.counting.query import Query
 from mlnlearn.data.database import Database
 from mlnlearn.data.synthetic import university
@@ -32,20 +32,6 @@ SELECT p1.c1 AS s, p2.c1 AS p, count(*) AS n
 FROM {0} p1 JOIN {0} p2 ON p1.c0 = p2.c0 GROUP BY ALL ORDER BY ALL
 """
 FIVE = ("advisedBy(s,p)", "student(x)", "advisedBy(s,p) => student(s)", ADVISE, TAUGHT)
-
-
-def count(database: Database) -> str:
-    """Count the true groundings of two clauses."""
-    engine = ml.open_engine([database])
-    return str([ml.true_groundings(engine, f)[0] for f in formulas(database, (ADVISE, TAUGHT))])
-
-
-def flips(database: Database) -> str:
-    """Count the flips of all atoms of advisedBy under two clauses."""
-    engine = ml.open_engine([database])
-    predicate = database.schema["advisedBy"]
-    found = [ml.flip_counts(engine, f, predicate) for f in formulas(database, (ADVISE, TAUGHT))]
-    return f"{sum(len(table) for flip in found for table in flip.tables):,} rows"
 
 
 def weights(database: Database) -> str:
