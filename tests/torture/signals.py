@@ -186,7 +186,8 @@ def _fault(code: int, number: signal.Signals, folder: Path) -> str:
         return f"exit code {code}: {said[-300:]}"
     if code == -number and said:
         return "the program began, and did not answer the signal"
-    if code == _CODES[number] and (folder / "run.jsonl").exists() and "go on from" not in said:
+    told = "go on from" in said or "written to" in said  # nothing is left to do
+    if code == _CODES[number] and (folder / "run.jsonl").exists() and not told:
         return "not a word on how to go on"
     return _half_written(folder)
 
