@@ -8,6 +8,7 @@ from mlnlearn.documents import MOST_DEPTH, signed
 from mlnlearn.errors import InputError
 from mlnlearn.model.bayesnet import ParametrizedBayesNet
 from mlnlearn.model.boosted.model import BoostedModel
+from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from torture import model_files
 
@@ -57,6 +58,15 @@ def test_boosted_models_say_where(tmp_path, path, value, message):
 )
 def test_models_of_nets_say_where(tmp_path, path, value, message):
     refuse(JoinBayesModel.load, tmp_path, model_files.join_bayes(), path, value, message)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [(["false", "false", "true"], "classes: one .* twice"), (["true"], "classes: expected 2")],
+)
+def test_models_of_features_say_where(tmp_path, classes, message):
+    plain = model_files.features()
+    refuse(RelationalModel.load, tmp_path, plain, ("classes",), classes, message)
 
 
 def refuse(load, folder, plain, path, value, message):

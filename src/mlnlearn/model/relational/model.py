@@ -553,6 +553,10 @@ class RelationalModel(Shown, Plots, SavedModel):
         """Return the model that plain content of a file says."""
         with in_file(where):
             file = decode(plain, RelationalFile)
+            if len(set(file.classes)) < len(file.classes):
+                raise InputError("classes: one of them stands there twice")
+            if file.kind == "logistic" and len(file.classes) != 2:
+                raise InputError(f"classes: expected 2, found {len(file.classes)}")
             outputs = len(file.classes) if file.kind == "classes" else 1
             if len(file.start) != outputs:
                 raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
