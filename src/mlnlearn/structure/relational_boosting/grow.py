@@ -19,6 +19,9 @@ MISSING = 255
 OTHER = 254
 """The bin of names that are too rare to be told apart."""
 _NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
+# What the best group of names gains by chance, for each name but one: 2/pi of one output (half of
+# the names are above the mean), about 1.1 of several (the direction is chosen, too).
+_NAMES_CHANCE, _NAMES_CHANCE_OF_SEVERAL = 2.0 / np.pi, 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +220,7 @@ class _SplitSearch:
             least,
             ridge,
             _NAMES_RIDGE,
+            _NAMES_CHANCE if self.gradients.shape[1] == 1 else _NAMES_CHANCE_OF_SEVERAL,
         )
         if len(self.binned.doubts):
             sparse_gain, column = _best_sparse(
@@ -342,7 +346,7 @@ def _sparse_sums(indptr, indices, columns, rows, gradients, curvatures):  # type
 
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge
+    kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge, names_chance
 ):
     """Find the best split of a node by a binned feature: its gain, number and passing bins."""
     all_sums, all_weights, all_counts = added
@@ -359,8 +363,10 @@ def _best_dense(  # type: ignore[no-untyped-def]
         named = kinds[feature] == 1
         own_ridge = ridge + (names_ridge if named else 0.0)
         order = np.arange(size)
+        doubt = doubts[feature]
         if named:
             order = _order_of_names(sums, weights, counts, size, own_ridge)
+            doubt += names_chance * (len(order) - 1)
         for turned in range(2 if named else 1):
             backward = turned == 1 or not named
             for missing in range(2 if counts[size + 1] > 0 else 1):
@@ -377,7 +383,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                     own_ridge,
                     total,
                 )
-                gain -= base + doubts[feature]
+                gain -= base + doubt
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
                     best_passing[:] = False

@@ -269,7 +269,7 @@ class FeatureSearch:
         sizes = np.array([one.binning.size for one in kept], np.int64)
         columns, matrix, doubts, sparse = self._sets(paths)  # they count among what was tried
         usable = np.concatenate([dense[:, dense.any(axis=0)], sparse], axis=1)
-        lowered = np.array([self._doubt(one.feature) + _chance(one.binning) for one in kept])
+        lowered = np.array([self._doubt(one.feature) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
         binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
         return FeatureTable(kept, columns, binned, usable, *self._own_bins(kept))
@@ -545,11 +545,6 @@ def _of_examples(parts: list[tuple[_Owners, csr_array]], chosen: Ints) -> csr_ar
     together = csr_array(hstack(found, format="csr"))
     together.sort_indices()
     return together
-
-
-def _chance(binned: Binning) -> float:
-    """Return what the best group of names gains by chance: each has its share of luck."""
-    return 0.0 if binned.names is None else 0.5 * len(binned.names)
 
 
 def _in_several(codes: Ints, part: NDArray[np.integer], names: int) -> NDArray[np.bool_]:

@@ -1,0 +1,48 @@
+"""Splits of a node: what is found where there is something, and what chance makes."""
+
+import numpy as np
+import pytest
+
+from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
+
+NAMES, EACH = 60, 12
+
+
+def split(label, shares, seed):
+    """Return the root of a tree of two leaves on one column of many names, by class of each."""
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(np.repeat(np.arange(NAMES), EACH)).astype(np.uint8)
+    classes = label(names, rng)
+    rates = np.array(shares)
+    gradients = np.eye(len(rates))[classes] - rates
+    if len(rates) == 2:
+        gradients, rates = gradients[:, 1:], rates[1:]
+    none = np.zeros(len(names) + 1, np.int64), np.empty(0, np.int32), np.empty(0)
+    doubt = np.array([np.log(100)])  # as of a hundred features
+    binned = Binned(names[None], np.ones(1, np.int8), np.array([NAMES]), *none, doubt)
+    rows = np.arange(len(names))
+    curvatures = np.repeat((rates * (1 - rates))[None], len(names), axis=0)
+    settings = GrowSettings(max_leaves=2, min_examples=10, ridge=1.0)
+    return grow(binned, rows, gradients, curvatures, np.ones(1, np.bool_), settings)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.3, 0.2, 0.1)])
+def test_many_names_do_not_split_by_chance(shares):
+    made = [
+        split(lambda names, rng: rng.choice(len(shares), len(names), p=shares), shares, seed)
+        for seed in range(20)
+    ]
+    assert sum(root.cut is not None for root in made) <= 7
+
+
+def test_a_group_of_names_that_matters_is_found():
+    shares = (0.5, 0.5)
+
+    def label(names, rng):
+        return (rng.random(len(names)) < np.where(names < NAMES // 2, 0.7, 0.3)).astype(int)
+
+    for seed in range(5):
+        root = split(label, shares, seed)
+        passing = root.cut.passing[:NAMES]
+        alike = (passing == (np.arange(NAMES) < NAMES // 2)).mean()
+        assert max(alike, 1 - alike) > 0.8
