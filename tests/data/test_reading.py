@@ -20,8 +20,14 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.guess import guess_keys
 from mlnlearn.data.load.mapping import ColumnFile, TableFile
 from mlnlearn.data.load.read import read_tables
-from mlnlearn.data.load.reading import OTHER, read_column
-from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_moments, read_numbers
+from mlnlearn.data.load.reading import OTHER, moments_spelled, read_column
+from mlnlearn.data.load.spelling import (
+    digits_spelling,
+    moment_spelling,
+    number_spelling,
+    read_moments,
+    read_numbers,
+)
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.synthetic import messy_shop
 from mlnlearn.errors import DataWarning, InputError
@@ -439,3 +445,16 @@ def test_what_cannot_be_copied_is_said(tmp_path):
         ml.save_tables([Table("person", cells, ("id",))], tmp_path / "copy.sqlite")
     (again,) = read_tables(tmp_path / "copy.sqlite")
     assert again.columns["photo"].missing.all()
+
+
+def test_days_of_one_number_are_days_where_nothing_speaks_against_it():
+    days = [f"2020{month:02}{day:02}" for month in range(1, 13) for day in (1, 28)]
+    assert moments_spelled("opened", Column.of(days)) == "%Y%m%d"
+    assert moments_spelled("opened", Column.of([*days, "20201399"])) is None
+    assert moments_spelled("opened", Column.of([*days, "30201231"])) is None  # not of our time
+    short = [day[2:] for day in days]
+    assert moments_spelled("trans_date", Column.of(short)) == "%y%m%d"
+    assert moments_spelled("amount", Column.of(short)) is None
+    assert digits_spelling("date", []) is None
+    assert read_moments(["19700102"], "%Y%m%d").tolist() == [86_400.0]
+    assert np.isnan(read_moments(["2020111", "1970 1 2", "soon"], "%Y%m%d")).all()

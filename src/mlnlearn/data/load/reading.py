@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.spelling import (
+    digits_spelling,
     epoch_spelling,
     moment_spelling,
     number_spelling,
@@ -178,7 +179,7 @@ def moments_spelled(name: str, column: Column) -> str | None:
     """
     spelled = moment_spelling(column.names)
     if spelled is None and len(column.names) > MANY_NUMBERS:
-        return epoch_spelling(name, column.names)
+        return epoch_spelling(name, column.names) or digits_spelling(name, column.names)
     return spelled
 
 

@@ -35,11 +35,16 @@ DURATION = "h:m:s"
 _DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _MOMENTS = tuple(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 
+_DIGITS = {"%Y%m%d": 8, "%y%m%d": 6}
+"""Days written as one number, with how many digits."""
+
 _SINCE = {"seconds since 1970": 1.0, "milliseconds since 1970": 1e3}
 _CLEAR = (1e9, 2.2e9)
 """Seconds that are hardly anything but moments: from 2001 to 2039."""
 _LIKELY = (1e8, 4.1e9)
 """Seconds that are moments where the column's name says so."""
+_DAYS_OF_OURS = (-2.21e9, 4.1e9)
+"""Days of one number: from 1900 to 2100."""
 _TIMED = re.compile(
     r"time|date|day|stamp|when|(?:^|[^a-z])(?:at|on|ts|epoch|created|updated|modified|seen)$"
 )
@@ -165,6 +170,30 @@ def epoch_spelling(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
+def digits_spelling(name: str, names: Sequence[str]) -> str | None:
+    """Return how the cells of a column write days as one number; None where they do not.
+
+    Eight digits that are all days of our time hardly are anything else; six are where the column's
+    `name` says so.
+
+    Examples
+    --------
+    >>> digits_spelling("opened", ["19991231", "20200105"]), digits_spelling("date", ["930102"])
+    ('%Y%m%d', '%y%m%d')
+    >>> digits_spelling("price", ["930102"]), digits_spelling("date", ["931302"])
+    (None, None)
+    """
+    timed = bool(_TIMED.search(name.lower()))
+    for form in _DIGITS if timed else ("%Y%m%d",):
+        seconds = read_moments(names[:_TRIED], form)
+        if np.isnan(seconds).any():
+            continue
+        seconds = read_moments(names, form)
+        if len(seconds) and _DAYS_OF_OURS[0] <= seconds.min() and seconds.max() < _DAYS_OF_OURS[1]:
+            return form
+    return None
+
+
 def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
     """Return cells as seconds since 1970 began, NaN where one is not written so.
 
@@ -180,6 +209,8 @@ def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
 
 
 def _moment(text: str, form: str) -> float:
+    if form in _DIGITS and not re.fullmatch(rf"\d{{{_DIGITS[form]}}}", text.strip(), re.ASCII):
+        return math.nan
     try:
         return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
     except ValueError:
