@@ -25,9 +25,11 @@ from mlnlearn.data.fetch import fetch as fetch
 from mlnlearn.data.graph import Graph as Graph
 from mlnlearn.data.graph import GraphSplit as GraphSplit
 from mlnlearn.data.graph import relation_predicates as relation_predicates
+from mlnlearn.data.load.alchemy import SoftEvidence as SoftEvidence
 from mlnlearn.data.load.alchemy import parse_db as parse_db
 from mlnlearn.data.load.alchemy import read_databases as read_databases
 from mlnlearn.data.load.alchemy import read_db as read_db
+from mlnlearn.data.load.alchemy import read_evidence as read_evidence
 from mlnlearn.data.load.boostsrl import BoostSRLData as BoostSRLData
 from mlnlearn.data.load.boostsrl import from_srlearn as from_srlearn
 from mlnlearn.data.load.boostsrl import read_boostsrl as read_boostsrl

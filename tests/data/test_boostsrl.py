@@ -174,3 +174,28 @@ def test_the_table_of_settings_names_settings_that_exist():
     ours = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[-2])}
     assert {"steps", "modes", "max_leaves"} <= ours
     assert ours <= names
+
+
+def test_statements_without_full_stops_end_where_the_next_line_begins_another(tmp_path):
+    background = """
+        okIfUnknown: smokes/1
+        mode: smokes(+Person).
+        okIfUnknown: friends/2
+
+        mode: friends(+Person,
+                      -Person).
+        setParam: someThreshold = 5
+        mode: level(+Person, #Level).
+        precompute1:
+        often(P, N) :- friends(P, Q),
+            member(N, [1, 3]).
+        relevant: level/2, STRONGLY_RELEVANT.
+        threshold: level(+Person, -Level), arg=2, maxCuts=4
+        mode: cancer(+Person).
+        """
+    with pytest.warns(DataWarning, match="of often only listed facts are used"):
+        data = ml.read_boostsrl(write(tmp_path / "train", PEOPLE, background=background))
+    assert data.modes == (
+        *("smokes(+person)", "friends(+person,-person)", "level(+person,#level)"),
+        "cancer(+person)",
+    )

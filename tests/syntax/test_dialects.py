@@ -106,12 +106,15 @@ def test_what_is_read_can_be_written_and_read_again(line):
 REFUSED = {
     "P(hot(t)) = 0.4": "probability constraints",
     "R(hot(1)) = 0.8": "probability constraints",
+    "SE(hot(1)) = 0.8": "probability constraints",
     "count(at(p,t)|p) = 6.": "count constraints",
     "|t| hot(t) v at(p,t) <= 1": "the one literal of a clause that is not negated",
     "|p| at(p,t) <= 2": "supported for '|x| F <= 1' alone",
     "|p| at(p,t) >= 1": "supported for '|x| F <= 1' alone",
     "hot(t) * (score(p) = 0.5)": "numeric features",
-    "#fuzzy\nwarm(time)": "degrees of truth",
+    "#AdaptiveMLNDependency:at:place\n0.5 hot(t)": "weights that depend on the size of a domain",
+    "#fixUnitary:hot": "set by how often an atom is true",
+    "(walk(p) = w) * hot(t)": "numeric features",
     "0.5+0.1*domSize(person) old(x)": "the weight depends on 'domSize'",
     "log(0) hot(t)": "has no value",
     "1 substr(x,y) ^ knows(x,y)": "'substr' is not supported",
@@ -189,6 +192,22 @@ def test_utilities_are_read_and_left_out_with_a_word():
     with pytest.warns(DataWarning, match="the utility 20 is left out"):
         file = parse_mln("buys(person)\nasked(person)\n-2:20 buys(x)\n:-1 asked(x)")
     assert [str(rule) for rule in file.rules] == ["-2.0 buys(x)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("#fuzzy\nwarm(time)", "degrees of truth are not supported"),
+        ("#fixWeightFreq\n0.5 hot(t)", "the weight is the one written"),
+    ],
+)
+def test_lines_for_another_system_are_passed_over_with_a_word(line, said):
+    with pytest.warns(DataWarning, match=said):
+        file = parse_mln(DECLARED + line)
+    assert ["warm" in file.schema, *(str(rule) for rule in file.rules)] in (
+        [True],
+        [False, "0.5. hot(t)"],
+    )
 
 
 def test_a_definition_is_read_as_an_implication_with_a_word():

@@ -912,17 +912,18 @@ a.db:1:2: expected an atom such as P(A), !P(A), ?P(A) or A = f(B), found end of 
 0.8 smokes(Anna)
 -----
 1 problem found
-a.db:1:1: soft evidence is not supported: 0.8 smokes(…)
+a.db:1:1: soft evidence, 0.8 smokes(Anna), is for queries alone
   0.8 smokes(Anna)
   ^
-  hint: list the atom as unknown, ?smokes(…), and add the rule 1.386 smokes(…) to the network
+  hint: infer and read_evidence take it; else list ?smokes(Anna), add the rule 1.386 smokes(Anna)
 =====
 1.5 smokes(Anna)
 -----
 1 problem found
-a.db:1:5: expected '=', found 'smokes'
+a.db:1:1: 1.5 in front of an atom is no probability
   1.5 smokes(Anna)
-      ^
+  ^
+  hint: between 0 and 1 it is soft evidence; weights stand in the network
 =====
 smokes(+1)
 -----

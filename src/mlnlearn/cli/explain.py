@@ -26,7 +26,7 @@ from mlnlearn.cli.options import (
 )
 from mlnlearn.cli.rows import explain_row
 from mlnlearn.cli.show import console, heading, print_json, print_table
-from mlnlearn.cli.sources import tables_for
+from mlnlearn.cli.sources import evidence_for, tables_for
 from mlnlearn.cli.triples import explain_triple
 from mlnlearn.errors import InputError
 
@@ -91,9 +91,7 @@ def explain(
             raise InputError("give the data with --db or with --tables, not both")
         database = tables_for(model, found, tables, schema, mapping)
     else:
-        path = one_database(paths)
-        declared = read_model(model).schema if schema is None else ml.read_mln(schema).schema
-        database = ml.read_db(path, schema=declared, name=str(path))
+        found, database = evidence_for(read_model(model), one_database(paths), schema)
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
     explained = ml.explain(found, database, atom, open=opened, closed=shut)
     if json:

@@ -49,13 +49,15 @@ from mlnlearn.cli.show import (
     print_more,
     print_table,
 )
-from mlnlearn.cli.sources import tables_for
+from mlnlearn.cli.sources import evidence_for, tables_for
 from mlnlearn.cli.triples import answer_triples
 from mlnlearn.errors import InputError
 from mlnlearn.registry import METHODS
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.model.answers import Answer, Answers
+
+    Model = ml.MLN | ml.BoostedModel | ml.RelationalModel
 
 
 def infer(  # noqa: PLR0915 - one branch for each kind of data
@@ -161,7 +163,7 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     if tables is not None:
         evidence, targets = _from_tables(model, paths, tables, schema, mapping)
     else:
-        evidence, targets = _evidence(found.schema, paths, boostsrl or [], schema, query)
+        found, evidence, targets = _evidence(found, paths, boostsrl or [], schema, query)
     query_evidence = query_evidence or (bool(boostsrl) and isinstance(found, ml.MLN))
     query = query.strip() or ",".join(targets)
     if not query:
@@ -227,23 +229,21 @@ def _from_tables(
 
 
 def _evidence(
-    declared: ml.Schema,
+    model: Model,
     paths: list[Path],
     boostsrl: list[Path],
     schema: Path | None,
     query: str,
-) -> tuple[ml.Database, tuple[str, ...]]:
+) -> tuple[Model, ml.Database, tuple[str, ...]]:
     """Read what is given, and what a folder of BoostSRL asks for."""
     if boostsrl:
         if paths or schema or len(boostsrl) > 1:
             raise InputError("--boostsrl: name one folder, and neither --db nor --schema")
         background = ml.read_boostsrl(boostsrl[0])
-        return background.asked(), background.targets
+        return model, background.asked(), background.targets
     if not query.strip():
         raise InputError("--query: name the predicates to ask for")
-    path = only(paths)
-    declarations = declared if schema is None else ml.read_mln(schema).schema
-    return ml.read_db(path, schema=declarations, name=str(path)), ()
+    return *evidence_for(model, only(paths), schema), ()
 
 
 def _check_method(model: object, method: str, opened: Collection[str], asks_listed: bool) -> None:

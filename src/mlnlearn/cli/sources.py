@@ -43,6 +43,17 @@ def read(
     return ml.tables_data(tables, ddl=schema, mapping=mapping).data
 
 
+def evidence_for(
+    model: ml.MLN | ml.BoostedModel | ml.RelationalModel, path: Path, schema: Path | None
+) -> tuple[ml.MLN | ml.BoostedModel | ml.RelationalModel, ml.Database]:
+    """Read what is given to a question; a network gets a rule for each atom of soft evidence."""
+    declared = model.schema if schema is None else ml.read_mln(schema).schema
+    if not isinstance(model, ml.MLN):
+        return model, ml.read_db(path, schema=declared, name=str(path))
+    given = ml.read_evidence(path, declared)
+    return replace(model, rules=(*model.rules, *given.rules)), given.database
+
+
 def mapping_beside(model: Path) -> Path:
     """Return the file beside a model that says how tables are read, where the model cannot."""
     return model.with_suffix(".toml")

@@ -11,7 +11,6 @@ expression takes those, many at a time, and they are split in bulk per predicate
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -68,6 +67,16 @@ class AtomList:
             self.lines = [self.lines[i] for i in order]
 
 
+@dataclass(frozen=True)
+class SoftAtom:
+    """An atom with a probability in front, ``0.8 P(A)``."""
+
+    predicate: str
+    constants: tuple[str, ...]
+    probability: float
+    place: Location
+
+
 @dataclass
 class DbText:
     """The scanned text: atoms by (truth value, predicate), and what is wrong with the rest."""
@@ -78,6 +87,7 @@ class DbText:
     problems: list[InputError]
     unlisted: int  # further problems, of which only the number is kept
     constants: list[tuple[str, str, Location]]  # named by 'type = {…}'
+    soft: list[SoftAtom]  # among the unknown atoms
 
     def location(self, line: int) -> Location:
         """Return the place of an atom's line."""
@@ -143,6 +153,7 @@ class _Scanner:
         self.schema = schema
         self.problems: list[InputError] = []
         self.atoms: dict[tuple[str, str], AtomList] = defaultdict(AtomList)
+        self.soft: list[SoftAtom] = []
         self._unlisted = 0
 
     def scan(self) -> DbText:
@@ -174,6 +185,7 @@ class _Scanner:
             self.problems,
             self._unlisted,
             self.constants,
+            self.soft,
         )
 
     def _plain(self, key: str, rows: list[str], lines: list[int]) -> None:
@@ -244,7 +256,9 @@ class _Scanner:
             if cursor.peek(1).text == "=" and cursor.peek(2).text == "{":
                 self._constants_of(cursor)
             while not cursor.at_line_end():
-                self._take(*_read_atom(cursor), number)
+                start = cursor.peek()
+                probability = _probability(cursor)
+                self._take(*_read_atom(cursor), start, probability)
         except InputError as error:
             self._note(error)
 
@@ -262,7 +276,13 @@ class _Scanner:
         cursor.take()
 
     def _take(
-        self, truth: str, token: Token, names: list[str], function: bool, number: int
+        self,
+        truth: str,
+        token: Token,
+        names: list[str],
+        function: bool,
+        start: Token,
+        probability: float,
     ) -> None:
         predicate = self.table.predicates.get(token.text)
         if predicate is None or predicate.function != function:
@@ -270,12 +290,17 @@ class _Scanner:
         elif predicate.arity != len(names):
             self._wrong_arity(predicate, len(names), token)
         else:
-            self.atoms[truth, token.text].add(names, [number])
+            chance = 1 - probability if truth == "false" else probability
+            if not 0 < chance < 1:
+                truth = "unknown" if truth == "unknown" else "true" if chance else "false"
+            else:
+                truth, place = "unknown", self.source.location(start)
+                self.soft.append(SoftAtom(token.text, tuple(names), chance, place))
+            self.atoms[truth, token.text].add(names, [start.line])
 
 
 def _read_atom(cursor: Cursor) -> tuple[str, Token, list[str], bool]:
     """Return truth value, name, constants and whether it is a function."""
-    soft = _soft_evidence(cursor)
     sign = cursor.take().text if cursor.at("!", "?") else ""
     if cursor.peek().kind not in ("name", "number", "string"):
         cursor.unexpected(_HEAD)
@@ -309,29 +334,23 @@ def _read_atom(cursor: Cursor) -> tuple[str, Token, list[str], bool]:
     another = cursor.at("!", "?") or cursor.peek().kind == "name"
     if not (cursor.at_line_end() or (another and names)):
         cursor.unexpected("end of line")
-    if soft == "0" and sign != "?":
-        sign = "" if sign else "!"
     return TRUTH[sign], head, names if value is None else [*names, value], value is not None
 
 
-def _soft_evidence(cursor: Cursor) -> str:
-    """Take the probability in front of an atom: 1 and 0 are true and false, others refused."""
+def _probability(cursor: Cursor) -> float:
+    """Take the number in front of an atom, ``0.8 P(A)``; without one, it is 1."""
     token, after = cursor.peek(), cursor.peek(1)
     if token.kind != "number" or not (after.kind == "name" or after.text == "!"):
-        return ""
+        return 1.0
     probability = float(token.text)
-    if probability in (0.0, 1.0):
-        cursor.take()
-        return str(int(probability))
-    if not 0 < probability < 1:
-        return ""
-    weight = math.log(probability / (1 - probability))
-    return cursor.fail(
-        f"soft evidence is not supported: {token.text} {after.text}(…)",
-        token,
-        f"list the atom as unknown, ?{after.text}(…), and add the rule "
-        f"{weight:.4g} {after.text}(…) to the network",
-    )
+    if not 0 <= probability <= 1:
+        cursor.fail(
+            f"{token.text} in front of an atom is no probability",
+            token,
+            "between 0 and 1 it is soft evidence; weights stand in the network",
+        )
+    cursor.take()
+    return probability
 
 
 def _split(rows: list[str], arity: int) -> list[str] | None:

@@ -26,9 +26,25 @@ DIALECT: ContextVar[str | None] = ContextVar("dialect", default=None)
 
 # What only one of the systems has, by the text that a statement starts with, and what to do.
 _DIRECTIVES = {
-    "#fuzzy": ("degrees of truth are not supported", "list the atoms that are true"),
+    "#AdaptiveMLNDependency": (
+        "weights that depend on the size of a domain are not supported",
+        "leave the line out: the weights are then those written",
+    ),
+    "#fixUnitary": (
+        "weights that are set by how often an atom is true are not supported",
+        "give the atom its weight, log(p/(1-p)), after a line '#fixweight'",
+    ),
 }
-_MARGINALS = ("P", "R")
+# What is read past, and what to say of it: nothing, where it has no bearing on the rules.
+PASSED_OVER = {
+    "#group": "",
+    "#fuzzy": "degrees of truth are not supported: atoms of the predicate are true or false",
+}
+FIXED_WEIGHTS = {
+    "#fixweight": "",
+    "#fixWeightFreq": "the weight is the one written, not set by how often the formula is true",
+}
+_MARGINALS = ("P", "R", "SE")
 _NAMED_VALUE = re.compile(r"\s*\$(\w+)\s*=\s*([^\s/][^\n]*?)\s*(?://[^\n]*)?")
 _NAME_OF_VALUE = re.compile(r"\$(\w+)")
 

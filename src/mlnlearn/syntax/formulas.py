@@ -104,13 +104,18 @@ class FormulaParser(TermParser):
         return inner
 
     def _opens_term(self) -> bool:
-        """Tell whether a parenthesis holds a term, ``(x + y) < z``: what follows it says so."""
+        """Tell whether a parenthesis holds a term, ``(x + y) < z``: what follows it says so.
+
+        In ``(f(x) = 2) * p(x)`` it holds a formula all the same.
+        """
         depth = ahead = 0
         while (token := self.cursor.peek(ahead)).kind != "end":
             if token.kind == "symbol" and token.text in "([":
                 depth += 1
             elif token.kind == "symbol" and token.text in ")]":
                 depth -= 1
+            elif token.kind == "symbol" and token.text in _COMPARISONS:
+                return False
             ahead += 1
             if not depth:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
@@ -15,6 +16,8 @@ from mlnlearn.logic.formulas import And, Rule, free_variables
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.definitions import at_definition, at_most_one, read_definition
 from mlnlearn.syntax.dialects import (
+    FIXED_WEIGHTS,
+    PASSED_OVER,
     at_most_one_of,
     check_dialect,
     marks_variables,
@@ -267,9 +270,11 @@ class _StatementReader:
         start = cursor.peek()
         if cursor.at("#include"):
             self._include(cursor)
-        elif cursor.at("#fixweight"):
-            cursor.take()
+        elif cursor.at(*FIXED_WEIGHTS):
             self._locked = True
+            self._pass_over(cursor, FIXED_WEIGHTS)
+        elif cursor.at(*PASSED_OVER):
+            self._pass_over(cursor, PASSED_OVER)
         elif cursor.at("#unique"):
             self._unordered = _unique_variables(cursor)
         elif at_definition(cursor):
@@ -286,6 +291,15 @@ class _StatementReader:
             declarations.at_most_one.clear()
         else:
             self._formula(cursor)
+
+    def _pass_over(self, cursor: Cursor, known: Mapping[str, str]) -> None:
+        """Take a line that says something to another system, and say what becomes of it."""
+        token = cursor.take()
+        if known[token.text]:
+            place = cursor.source.location(token)
+            self._warn(token.text, place, f"{token.text}: {known[token.text]}")
+        if cursor.at("."):  # '#group.' ends a group
+            cursor.take()
 
     def _cardinality(self, cursor: Cursor) -> None:
         """Read ``|x| F <= 1`` as the hard rule that it stands for."""
@@ -370,7 +384,10 @@ class _StatementReader:
         path = Path(cursor.source.file).parent / self._included_name(cursor)
         # Complaints quote lines of the file: those of any other kind are nobody's business.
         if not path.name.endswith(RULES):
-            cursor.fail(f"cannot include {path}: its name does not end in .mln", token)
+            hint = "linked-in functions have no like here: declare a predicate and list its facts"
+            linked = path.suffix in (".cpp", ".cc", ".h", ".py")
+            message = f"cannot include {path}: its name does not end in .mln"
+            cursor.fail(message, token, hint if linked else "")
         if path.absolute() in self._included:
             return
         if self._depth == _DEEPEST_INCLUDE:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -15,8 +17,10 @@ from mlnlearn.data.load.ground_atoms import AtomBuilder
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
+from mlnlearn.logic.atoms import Atom, Constant
+from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
-from mlnlearn.syntax.db import DbText, scan_databases, scan_db
+from mlnlearn.syntax.db import DbText, SoftAtom, scan_databases, scan_db
 from mlnlearn.syntax.mln import MlnFile, read_mln
 
 _LOG = logging.getLogger(__name__)
@@ -63,11 +67,7 @@ def read_db(
     for path in paths:
         parts = scan_databases(read_text(path), declared, str(path))
         if len(parts) > 1:
-            raise InputError(
-                f"the file holds {len(parts)} databases, with '---' between them",
-                Location(str(path)),
-                hint="one file each, split at '---'; in Python, read_databases reads them all",
-            )
+            raise _several(path, len(parts))
         scanned += parts
     return database_of(scanned, declared, name or ", ".join(map(str, paths)))
 
@@ -107,6 +107,75 @@ def read_databases(
     return tuple(databases)
 
 
+@dataclass(frozen=True)
+class SoftEvidence:
+    """What is given to a query: facts, and rules that stand for soft evidence.
+
+    Attributes
+    ----------
+    database
+        The facts; atoms of soft evidence are unknown in it.
+    rules
+        One for each of those, with its log-odds as weight.
+    """
+
+    database: Database
+    rules: tuple[Rule, ...] = ()
+
+
+def read_evidence(
+    path: str | PathLike[str],
+    schema: Schema | MlnFile | str | PathLike[str],
+    name: str | None = None,
+) -> SoftEvidence:
+    """Read evidence for a query, in which atoms may have a probability: ``0.8 P(A)``.
+
+    Such an atom is unknown, and a rule with the weight log(0.8/0.2) speaks for it: it has the
+    probability 0.8 where no other rule of the network bears on it, else what all say together.
+
+    Parameters
+    ----------
+    path
+        The ``.db`` file, plain or gzip.
+    schema
+        The declarations, or an ``.mln`` file that holds them.
+    name
+        The database's name in messages; the path unless given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "seen.db"
+    >>> _ = path.write_text("near(A,B)" + chr(10) + "0.8 open(A)")
+    >>> found = read_evidence(path, Schema.of("near(door,door)", "open(door)"))
+    >>> print(found.rules[0], *found.database.incomplete)
+    1.3862943611198908. open(A) open
+    """
+    declared = _schema(schema)
+    parts = scan_databases(read_text(path), declared, str(path))
+    if len(parts) > 1:
+        raise _several(path, len(parts))
+    database = database_of(parts, declared, name or str(path), soft=True)
+    return SoftEvidence(database, tuple(_weighted(atom, declared) for atom in parts[0].soft))
+
+
+def _weighted(atom: SoftAtom, schema: Schema) -> Rule:
+    formula = Atom(schema[atom.predicate], tuple(map(Constant, atom.constants)))
+    return Rule(formula, math.log(atom.probability / (1 - atom.probability)), locked=True)
+
+
+def _refused(atom: SoftAtom) -> InputError:
+    weight = math.log(atom.probability / (1 - atom.probability))
+    written = f"{atom.predicate}({','.join(str(Constant(name)) for name in atom.constants)})"
+    return InputError(
+        f"soft evidence, {atom.probability:.4g} {written}, is for queries alone",
+        atom.place,
+        hint=f"infer and read_evidence take it; else list ?{written}, "
+        f"add the rule {weight:.4g} {written}",
+    )
+
+
 def parse_db(
     text: str, schema: Schema | MlnFile, file: str = "<text>", name: str | None = None
 ) -> Database:
@@ -136,15 +205,30 @@ def parse_db(
     return database_of([scan_db(text, declared, file)], declared, name or file)
 
 
+def _several(path: str | PathLike[str], number: int) -> InputError:
+    return InputError(
+        f"the file holds {number} databases, with '---' between them",
+        Location(str(path)),
+        hint="one file each, split at '---'; in Python, read_databases reads them all",
+    )
+
+
 def _schema(given: Schema | MlnFile | str | PathLike[str]) -> Schema:
     if isinstance(given, Schema):
         return given
     return given.schema if isinstance(given, MlnFile) else read_mln(given).schema
 
 
-def database_of(scanned: Sequence[DbText], schema: Schema, name: str) -> Database:
-    """Make one database of scanned texts, or complain about all that is wrong with them."""
+def database_of(
+    scanned: Sequence[DbText], schema: Schema, name: str, soft: bool = False
+) -> Database:
+    """Make one database of scanned texts, or complain about all that is wrong with them.
+
+    Atoms with a probability are unknown ones if `soft` says so, else refused.
+    """
     builder = AtomBuilder(schema, scanned)
+    if not soft:
+        builder.problems += [_refused(atom) for part in scanned for atom in part.soft]
     tables = builder.tables()
     builder.find_contradictions(tables)
     if builder.problems:

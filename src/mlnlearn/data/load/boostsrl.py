@@ -34,7 +34,10 @@ _FILES = {
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|%[^\n]*|/\*(?s:.*?)\*/')
 _DIRECTIVE = re.compile(r"^[ \t]*[A-Za-z]\w*[ \t]*:(?!-)[^\n]*", re.MULTILINE)
 _IMPORT = re.compile(r'^[ \t]*import[ \t]*:[ \t]*"([^"\n]+)"[ \t]*\.?[ \t]*$', re.MULTILINE)
-_STATEMENT = re.compile(r"(?:\"[^\"\n]*\"|[^.\"]|\.(?=\S))+", re.DOTALL)
+# A statement ends at a full stop, or where a line begins another one ('okIfUnknown: p/1' alone).
+_STATEMENT = re.compile(
+    r"(?:\"[^\"\n]*\"|\n(?![ \t]*[A-Za-z]\w*[ \t]*:(?!-))|[^.\"\n]|\.(?=\S))+", re.DOTALL
+)
 _MODE = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?\Z", re.DOTALL)
 _BARE_MODE = re.compile(r"[A-Za-z_]\w*\s*\(\s*[-+#`]")  # srlearn leaves out the word 'mode:'
 _HEAD = re.compile(r"(?<![\w\"'])([A-Za-z_]\w*)\(")
