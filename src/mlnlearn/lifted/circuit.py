@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from mlnlearn.counting.arrays import bounds_of
 from mlnlearn.errors import MemoryLimitError, MlnError
-from mlnlearn.lifted.kernels import backward, forward, forward_signed
+from mlnlearn.lifted.kernels import Branches, backward, forward, forward_signed
 from mlnlearn.lifted.plan import Branch, LiftedPlan, PlanNode
 from mlnlearn.lifted.sizes import evaluate
 from mlnlearn.lifted.theory import SIGN, VIOLATED
@@ -127,8 +127,8 @@ class Circuit:
 
     Attributes
     ----------
-    arrays
-        Branches and their terms, as the kernels take them.
+    branches
+        Branches and their terms.
     roots
         How many databases there are: the last values are their log Z.
     weights
@@ -137,7 +137,7 @@ class Circuit:
         Whether terms of both signs occur.
     """
 
-    arrays: tuple[NDArray[np.generic], ...]
+    branches: Branches
     roots: int
     weights: int
     signed: bool
@@ -145,7 +145,7 @@ class Circuit:
     @property
     def size(self) -> int:
         """Number of branches: a measure of the work of one evaluation."""
-        return len(self.arrays[1])
+        return len(self.branches.constants)
 
     def evaluate(self, weights: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:
         """Return log Z for each database, and the gradient of its sum over databases.
@@ -157,20 +157,20 @@ class Circuit:
         seeds
             Multiples of the databases' log Z in the sum; all 1 by default.
         """
-        count = len(self.arrays[0]) - 1
-        branches, values, signs = np.empty(self.size), np.empty(count), np.ones(count)
-        arrays = self.arrays
+        count = len(self.branches.starts) - 1
+        sums, values, signs = np.empty(self.size), np.empty(count), np.ones(count)
+        branches = self.branches
         if self.signed:
             bounds = np.empty(count)
-            arrays = (*arrays[:2], arrays[2].copy(), *arrays[3:])
-            forward_signed(arrays, weights, branches, values, signs, bounds)
+            branches = branches._replace(odd=branches.odd.copy())
+            forward_signed(branches, weights, sums, values, signs, bounds)
             self._refuse_lost_digits(values, signs, bounds)
         else:
-            forward(arrays, weights, branches, values)
+            forward(branches, weights, sums, values)
         adjoints = np.zeros(count)
         adjoints[count - self.roots :] = 1.0 if seeds is None else seeds
         gradient = np.zeros(self.weights)
-        backward(arrays, branches, values, signs, adjoints, gradient)
+        backward(branches, sums, values, signs, adjoints, gradient)
         return values[count - self.roots :], gradient
 
     def _refuse_lost_digits(self, values: Floats, signs: Floats, bounds: Floats) -> None:
@@ -243,8 +243,8 @@ def _flat(parts: Sequence[_Branches], places: Sequence[Ints], roots: int, weight
     total = int(branch_starts[-1])
     odd = np.concatenate([part.odd for part in parts])
     constants = np.concatenate([part.constants for part in parts])
-    arrays = (starts, constants, odd, *_by_branch(linear, total), *_by_branch(calls, total))
-    return Circuit(arrays, roots, weights, bool(odd.any()))
+    terms = *_by_branch(linear, total), *_by_branch(calls, total)
+    return Circuit(Branches(starts, constants, odd, *terms), roots, weights, bool(odd.any()))
 
 
 def _by_branch(
