@@ -22,7 +22,7 @@ from mlnlearn.data.load.triples import read_graph
 from mlnlearn.data.synthetic import smokers, university
 from mlnlearn.data.synthetic.messy import messy_shop
 from mlnlearn.data.synthetic.planted_graph import planted_graph
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.held_out import HeldOutSplit, split_examples, withheld
 
@@ -164,7 +164,7 @@ def _umls(seed: int = 0) -> Data:
     parts = {part: folder / f"{part}.tsv" for part in ("train", "valid", "test")}
     split = read_graph(**parts)
     everything = sorted_triples(split.all, len(split.train.entities))
-    return Data((database_of(replace(split.train, triples=everything)),))
+    return Data((graph_database(replace(split.train, triples=everything)),))
 
 
 @cache
@@ -192,7 +192,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     "umls_kg": lambda seed: _umls(),
     "smokers": lambda seed: Data(smokers(300, rng=100 + seed).databases),
     "university": lambda seed: Data(university(40, 5, rng=100 + seed).databases),
-    "graph": lambda seed: Data((database_of(planted_graph(120, rng=100 + seed).graph),)),
+    "graph": lambda seed: Data((graph_database(planted_graph(120, rng=100 + seed).graph),)),
     "shop": lambda seed: _shop("share of linked value", seed),
     "shop_links": lambda seed: _shop("two links away", seed),
 }

@@ -54,6 +54,7 @@ from mlnlearn.data.load.task_data import tables_data as tables_data
 from mlnlearn.data.load.triples import from_triples as from_triples
 from mlnlearn.data.load.triples import read_graph as read_graph
 from mlnlearn.data.profile import profile as profile
+from mlnlearn.data.triple_view import graph_database as graph_database
 from mlnlearn.data.write import write_db as write_db
 from mlnlearn.errors import CountOverflowError as CountOverflowError
 from mlnlearn.errors import DataWarning as DataWarning
@@ -96,6 +97,7 @@ from mlnlearn.lifted.query import lifted_query as lifted_query
 from mlnlearn.lifted.query import log_partition as log_partition
 from mlnlearn.logic.schema import Schema as Schema
 from mlnlearn.model.answer_files import write_answers as write_answers
+from mlnlearn.model.answer_files import write_ranked as write_ranked
 from mlnlearn.model.boosted.model import BoostedModel as BoostedModel
 from mlnlearn.model.domains import with_constants_of as with_constants_of
 from mlnlearn.model.mln import MLN as MLN
@@ -141,6 +143,8 @@ from mlnlearn.structure.motifs.learn import LSM as LSM
 from mlnlearn.structure.paths.learner import Paths as Paths
 from mlnlearn.structure.paths.network import path_network as path_network
 from mlnlearn.structure.paths.views import path_views as path_views
+from mlnlearn.structure.paths.views import read_path_views as read_path_views
+from mlnlearn.structure.paths.views import save_path_views as save_path_views
 from mlnlearn.structure.predicate_graph.learn import GSLP as GSLP
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost as RelationalBoost
 from mlnlearn.structure.saved import load_model as load_model

@@ -33,6 +33,8 @@ MAPPING_MARK = "# mlnlearn mapping\n"
 """The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
+RANKED_MARK = "entity,score,known\n"
+"""The first line of ranked entities that we write."""
 PARQUET_MARK = "mlnlearn answers"
 """What Parquet files that we write say of themselves, beside their columns."""
 PATH_RULES_MARK = "support\tbody_size\tconfidence\t"
@@ -47,6 +49,7 @@ _MARKS = tuple(
         '{\n "learner": "',  # results of an evaluation, of one learner and of several
         '[\n {\n  "learner": "',
         ANSWERS_MARK,
+        RANKED_MARK,
         MAPPING_MARK,
         PATH_RULES_MARK,
     )

@@ -120,6 +120,59 @@ def test_other_learners_learn_from_triples(folder):
     assert len(answers["answers"]) == 3
 
 
+def test_a_boosted_model_reads_the_paths_that_stand_beside_it(folder):
+    model, train = folder / "tests.model", folder / "train.tsv"
+    words = ("--learner", "rdn-b", "--target", "grandparent of", "--set", "literals_per_node=1")
+    words += ("--set", "steps=2", "--triples", train, "--paths", 4, "--out", model)
+    assert call("learn", *words).exit_code == 0
+    test = "grandparent_of_then_parent_of_1_then_parent_of(e1,e2)"
+    assert f"{test} => grandparent_of(e1,e2)" in model.read_text()
+    beside = folder / "tests.paths.tsv"
+    rule = "grandparent of(X,Y) <= grandparent of(X,A), parent of(B,A), parent of(B,Y)"
+    assert rule in beside.read_text()
+    # of three children, two are known as grandchildren, and so is the third
+    more = "".join(f"p 40\tparent of\tp {b}\np 40\tparent of\tp 9{b}\n" for b in range(50, 53))
+    known = "".join(f"p 41\tgrandparent of\tp {b}\n" for b in range(50, 52))
+    (folder / "more.tsv").write_text(train.read_text() + more + known)
+    question = ("--relation", "grandparent of", "--head", "p 41", "-k", 4, "--json")
+    asked = ("infer", "--model", model, "--triples", folder / "more.tsv", *question)
+    answers = json.loads(call(*asked).stdout)["answers"]
+    assert {answer["entity"] for answer in answers} == {"p 52", "p 950", "p 951", "p 952"}
+    beside.rename(folder / "elsewhere.tsv")
+    alone = call(*asked)
+    assert "reads what the triples lack" in alone.stderr
+    assert json.loads(alone.stdout)["answers"] != answers
+
+
+def test_answers_are_written(folder):
+    model, train, out = folder / "asked.tsv", folder / "train.tsv", folder / "answers.csv"
+    call("learn", "--triples", train, "--set", "epochs=1", "--out", model)
+    question = ("--relation", "parent of", "--head", "p 0", "-k", 3, "--out", out, "--json")
+    asked = call("infer", "--model", model, "--triples", train, *question)
+    first, *rows = out.read_text().splitlines()
+    assert first == "entity,score,known"
+    listed = json.loads(asked.stdout)["answers"]
+    assert [row.split(",")[0] for row in rows] == [answer["entity"] for answer in listed]
+    assert call("infer", "--model", model, "--triples", train, *question).exit_code == 0
+
+
+def test_types_of_relations_can_be_given(folder):
+    schema, model, train = folder / "types.mln", folder / "typed.mln", folder / "train.tsv"
+    schema.write_text("parent_of(person,person)\n")
+    words = ("--learner", "lsm", "--triples", train, "--max-seconds", 20, "--out", model)
+    assert call("learn", *words, "--schema", schema).exit_code == 0
+    assert "parent_of(person,person)" in model.read_text()
+    schema.write_text("likes(person,person)\n")
+    refused = call("learn", *words, "--schema", schema, "--force")
+    assert "types.mln: none of these predicates is a relation" in str(refused.exception)
+
+
+def test_validation_triples_reach_the_learner(folder):
+    model, train = folder / "chosen.tsv", folder / "train.tsv"
+    learned = call("learn", "--triples", train, "--valid", train, "--out", model)
+    assert "left out of valid" in learned.stderr
+
+
 def test_a_page_about_rules_and_how_they_rank(folder):
     model, train, page = folder / "page.tsv", folder / "train.tsv", folder / "page.html"
     call("learn", "--triples", train, "--set", "epochs=1", "--out", model)
@@ -152,6 +205,16 @@ def test_a_page_about_rules_and_how_they_rank(folder):
         (("evaluate", "--learner", "mbn", "--triples", "{train}", "--test", "{test}"), "a graph"),
         (("learn", "--triples", "{train}", "--db", "x.db", "--out", "m.tsv"), "--triples alone"),
         (("learn", "--triples", "{train}", "--task", "x.csv", "--out", "m.tsv"), "--triples alone"),
+        (("learn", "--db", "x.db", "--valid", "{test}", "--out", "m.tsv"), "go with --triples"),
+        (("learn", "--triples", "{train}", "--paths", "3", "--out", "m.tsv"), "not with paths"),
+        (
+            ("learn", "--learner", "msl", "--triples", "{train}", "--paths", "3", "--out", "m.mln"),
+            "such as rdn-b, not msl",
+        ),
+        (
+            ("learn", "--learner=msl", "--triples", "{train}", "--valid", "{test}", "--out=m.mln"),
+            "--valid goes with the learner paths, not with msl",
+        ),
         (("explain", "--model", "m.tsv", "--triples", "{train}"), "--triple HEAD RELATION TAIL"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.data.load import triples
 from mlnlearn.data.load.triples import read_triples
-from mlnlearn.data.triple_view import database_of, graph_of
+from mlnlearn.data.triple_view import graph_database, graph_of
 
 ROWS = [
     ("anna", "born in", "http://ex.org/Prague"),
@@ -170,16 +170,16 @@ def test_edges_lead_both_ways():
 
 def test_databases_and_back():
     graph = ml.from_triples(ROWS).train
-    database = database_of(graph)
+    database = graph_database(graph)
     assert str(database.schema) == "born_in(entity1,entity2)\nknows(entity1,entity1)"
     assert sorted(database.rows("knows")) == [("Bob", "anna")]
     again = graph_of(database).rows()
     assert [(h, r.replace("_", " "), t) for h, r, t in again] == graph.rows()
     assert ml.as_data(graph).databases[0].schema == database.schema
-    given = database_of(graph, {"born in": ("person", "place"), "knows": ("person", "person")})
+    given = graph_database(graph, {"born in": ("person", "place"), "knows": ("person", "person")})
     assert given.size("person") == 2
     with pytest.raises(ml.InputError, match="'knows' are not given"):
-        database_of(graph, {"born in": ("person", "place")})
+        graph_database(graph, {"born in": ("person", "place")})
 
 
 def test_names_of_two_types_stay_apart():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.evaluate import triples as ranked_triples
 from mlnlearn.evaluate.ask import Conditionals, atom_probabilities
 
@@ -37,7 +37,7 @@ def mln():
 
 def brute_ranks(mln, split, sides):
     """Ranks by the probability of every atom, one by one."""
-    database = database_of(split.train)
+    database = graph_database(split.train)
     known = {*ROWS, *TEST}
     names = {"child of": "child_of", "lives in": "lives_in"}
     found = []

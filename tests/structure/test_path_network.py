@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mlnlearn as ml
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.structure.paths.network import rule_formula
 
 SETTINGS = {"min_support": 1, "min_confidence": 0.0, "min_constant_confidence": 0.0}
@@ -19,7 +19,7 @@ def test_a_formula_is_violated_where_its_rule_is_wrong():
     rows = [every[place] for place in rng.permutation(len(every))[:18]]
     graph = ml.from_triples([(f"e{h}", f"r {r}", f"e{t}") for h, r, t in rows if h != t]).train
     model = ml.Paths(max_length=2, aggregation="noisy-or", **SETTINGS).fit(graph).model
-    database = database_of(graph)
+    database = graph_database(graph)
     engine = ml.MemoryEngine([database])
     predicates = {name: database.schema[name.replace(" ", "_")] for name in graph.relations}
     names, facts = list(graph.entities), set(graph.rows())

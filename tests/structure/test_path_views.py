@@ -38,6 +38,16 @@ def test_views_are_what_walks_connect(model):
         assert {(h, t) for h, r, t in rows if r == view} == differ
 
 
+def test_views_are_saved_and_read(model, tmp_path):
+    both = ["grandparent of", "parent of"]
+    ml.save_path_views(tmp_path / "tests.tsv", model, both, most=3)
+    again = ml.read_path_views(tmp_path / "tests.tsv", model.known_graph)
+    viewed = ml.path_views(model, both, most=3)
+    assert tuple(again.relations) == tuple(viewed.relations)
+    assert again.rows() == viewed.rows()
+    assert len(viewed.relations) > len(ml.path_views(model, both[0], most=3).relations)
+
+
 def test_boosting_takes_paths_as_tests(model):
     held = GRAND[::4]
     split = ml.from_triples(ROWS + [row for row in GRAND if row not in held], None, held)

@@ -169,7 +169,7 @@ def evaluate(
         if db or more or tables:
             raise InputError("give the data with --triples alone")
         check([out], force=force, data=[triples, *filter(None, (valid, test))])
-        graph = read_split(triples, valid, test, order)
+        graph = read_split(triples, valid, test, order=order)
         evaluate_triples(
             learner or ["paths"], set_ or (), graph, paths=path_tests, jobs=jobs, out=out, json=json
         )

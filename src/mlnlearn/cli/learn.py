@@ -23,6 +23,7 @@ from mlnlearn.cli.options import (
     MoreArgument,
     NoDatabasesOption,
     OrderOption,
+    PathTestsOption,
     PresetOption,
     SchemaOption,
     SetOption,
@@ -32,11 +33,13 @@ from mlnlearn.cli.options import (
     TimeColumnOption,
     TriplesOption,
     UntilOption,
+    ValidOption,
     cut_off,
     names,
     option,
 )
 from mlnlearn.cli.outputs import beside_of, check, model_files
+from mlnlearn.cli.path_tests import check_path_tests, path_rules_beside, triples_data
 from mlnlearn.cli.progress import fit, resumable
 from mlnlearn.cli.rows import learn_rows
 from mlnlearn.cli.show import SHOWN, console, heading, print_json, print_more, print_table
@@ -66,7 +69,9 @@ def learn(
     schema: SchemaOption = None,
     tables: TablesOption = None,
     triples: TriplesOption = None,
+    valid: ValidOption = None,
     order: OrderOption = "",
+    path_tests: PathTestsOption = 0,
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
     predict: Annotated[
@@ -127,9 +132,8 @@ def learn(
     """Learn rules and their weights from databases or tables."""
     entry = LEARNERS[learner]
     if settings:
-        _print_settings(learner, entry)
-        if entry.has("base"):
-            _print_settings(base or BASES[0], LEARNERS[base or BASES[0]])
+        for name, each in {learner: entry, **_under(learner, entry, base)}.items():
+            _print_settings(name, each)
         return
     if out is None:
         raise InputError("--out: name a file for the model")
@@ -142,14 +146,15 @@ def learn(
     if triples is not None:
         if db or more or tables or boostsrl or task or made:
             raise InputError("give the data with --triples alone")
-        learner, targets = triples_learner(learner), relation_targets(targets)
+        learner, relations, targets = triples_learner(learner), targets, relation_targets(targets)
         entry = LEARNERS[learner]
+    check_path_tests(learner, entry, triples, valid, path_tests, schema)
     if task is None and made is None:  # settings are checked before data are read
         chosen = configured(learner, entry, set_ or (), targets, seed, base, preset)
         chosen = with_background(chosen, background, set_ or ())
     if triples is not None and isinstance(chosen, ml.Paths):
         with resumable(run):
-            learn_triples(chosen, triples, order, run, out, force=force, json=json)
+            learn_triples(chosen, (triples, valid), order, run, out, force=force, json=json)
         return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
@@ -159,14 +164,15 @@ def learn(
     # of models that do not say themselves how tables are read
     if tables is not None and not entry.tables and not rows and out.name:
         files.append(mapping_beside(out))
+    files += path_rules_beside(out) if path_tests else ()
     check(files, force=force, data=paths, tables=tables, others=[*given, triples])
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
-    data, asked = (
-        _data(paths, tables, schema, mapping, cut, task, made)
-        if triples is None
-        else (ml.as_data(read_split(triples, order=order)), None)
-    )
+    if triples is None:
+        data, asked = _data(paths, tables, schema, mapping, cut, task, made)
+    else:
+        graph, asked = read_split(triples, order=order).train, None
+        data = triples_data(graph, schema, (relations, path_tests), out, run)
     if asked or (tables is not None and targets and not rows):
         called = (asked,) if asked else [ml.predicate_of(data, target) for target in targets]
         chosen = configured(learner, entry, set_ or (), called, seed, base, preset)

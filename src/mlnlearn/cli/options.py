@@ -117,7 +117,7 @@ PathTestsOption = Annotated[
         "--paths",
         min=0,
         help="With --triples and a boosted learner: so many path rules of each relation are tests "
-        "that it may take.",
+        "that it may take. learn writes them beside the model, where infer finds them.",
     ),
 ]
 OrderOption = Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import mlnlearn as ml
 from mlnlearn.cli.outputs import check, model_files
+from mlnlearn.cli.path_tests import graph_for, path_rules
 from mlnlearn.cli.progress import Reporter, fit
 from mlnlearn.cli.show import (
     SHOWN,
@@ -42,7 +43,7 @@ def remarks_as_warnings() -> Iterator[None]:
 
 
 def read_split(
-    triples: Path, valid: Path | None = None, test: Path | None = None, order: str = ""
+    triples: Path, valid: Path | None = None, test: Path | None = None, *, order: str = ""
 ) -> ml.GraphSplit:
     """Read the files of a graph."""
     with remarks_as_warnings():
@@ -68,7 +69,7 @@ def fit_triples(learner: ml.Paths, split: ml.GraphSplit, run: ml.Run) -> tuple[m
 
 def learn_triples(
     learner: ml.Paths,
-    triples: Path,
+    files: tuple[Path, Path | None],
     order: str,
     run: ml.Run,
     out: Path,
@@ -76,11 +77,14 @@ def learn_triples(
     force: bool,
     json: bool,
 ) -> None:
-    """Learn path rules, write them, and show the surest; as a network where `out` is ``.mln``."""
-    files = [out] if out.suffix == ".mln" else list(model_files(out, beside=True))
+    """Learn path rules, write them, and show the surest; as a network where `out` is ``.mln``.
+
+    The files are those of triples to learn from, and to choose by.
+    """
+    outputs = [out] if out.suffix == ".mln" else list(model_files(out, beside=True))
     rules = [Path(learner.rules)] if learner.rules else []
-    check(files, force=force, data=[triples, *rules])
-    model, cost = fit_triples(learner, read_split(triples, order=order), run)
+    check(outputs, force=force, data=[*(file for file in files if file), *rules])
+    model, cost = fit_triples(learner, read_split(*files, order=order), run)
     if out.suffix == ".mln":
         _learn_network(model, cost, out, json=json)
         return
@@ -207,7 +211,7 @@ def _ranker(
         }
         views = {}
         if paths:
-            rules = ml.Paths(aggregation="maximum", constants=False).fit(graph, run).model
+            rules = path_rules(graph, run)
             views = {relation: ml.path_views(rules, relation, most=paths) for relation in learners}
         model = ml.learn_relations(learners, graph, run, views)
     return ml.TripleRanker(model, graph, views), cost
@@ -239,11 +243,9 @@ def read_ranker(model: Path, triples: Path, order: str) -> ml.PathModel | ml.Tri
     """Read a model, and the triples to ask it about."""
     found = ml.load_model(model)
     graph = read_split(triples, order=order).train
-    return (
-        found.with_graph(graph)
-        if isinstance(found, ml.PathModel)
-        else ml.TripleRanker(found, graph)
-    )
+    if isinstance(found, ml.PathModel):
+        return found.with_graph(graph)
+    return ml.TripleRanker(found, graph_for(model, found, graph))
 
 
 def answer_triples(
@@ -266,6 +268,8 @@ def answer_triples(
     started = time.process_time()
     answers = found.top(relation, head=head, tail=tail, k=k)
     seconds = time.process_time() - started
+    if out is not None:
+        ml.write_ranked(out, answers)
     if json:
         listed = [{"entity": answer.entity, "score": answer.score} for answer in answers]
         print_json({"relation": relation, "head": head, "tail": tail, "answers": listed})
@@ -334,7 +338,7 @@ def triples_page(
         return ml.graph_report(model, title=title)
     if triples is None:
         raise InputError("--test: name the known triples with --triples, too")
-    split = read_split(triples, valid, test, order)
+    split = read_split(triples, valid, test, order=order)
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
     ranking = model.with_graph(split.train).rank(split.test, filtered=split.all)

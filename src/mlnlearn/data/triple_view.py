@@ -89,7 +89,7 @@ def _ambiguous(databases: Sequence[Database]) -> set[str]:
     return found
 
 
-def database_of(
+def graph_database(
     graph: Graph,
     types: Mapping[str, tuple[str, str]] | None = None,
     name: str = "",
@@ -113,7 +113,7 @@ def database_of(
     Examples
     --------
     >>> graph = Graph.of([("Anna", "born in", "Prague"), ("Bob", "born in", "Rome")])
-    >>> print(database_of(graph).schema)
+    >>> print(graph_database(graph).schema)
     born_in(entity1,entity2)
     """
     predicates = relation_predicates(graph.relations)

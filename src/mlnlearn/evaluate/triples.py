@@ -14,7 +14,7 @@ from scipy.special import logit
 
 from mlnlearn.data.database import Columns
 from mlnlearn.data.graph import Graph, GraphSplit, Longs, relation_predicates
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import Conditionals, atom_probabilities
 from mlnlearn.evaluate.ranking import Floats
@@ -66,7 +66,7 @@ class TripleRanker:
     ) -> None:
         self.graph = graph.train if isinstance(graph, GraphSplit) else graph
         self._models = models
-        self._database = database_of(self.graph, schema=getattr(models, "schema", None))
+        self._database = graph_database(self.graph, schema=getattr(models, "schema", None))
         self._predicates = relation_predicates(self.graph.relations)
         self._members = {
             kind: np.array([self.graph.entities.code(name) for name in names], np.int64)
@@ -163,10 +163,10 @@ def learn_relations(
     views
         Graphs to learn from instead, for some relations; see `TripleRanker`.
     """
-    database = database_of(graph)
+    database = graph_database(graph)
     found = {}
     for relation, learner in learners.items():
         name_code("relation", relation, graph.relations)
         viewed = (views or {}).get(relation)
-        found[relation] = learner.fit(database_of(viewed) if viewed else database, run).model
+        found[relation] = learner.fit(graph_database(viewed) if viewed else database, run).model
     return found

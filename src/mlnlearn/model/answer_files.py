@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mlnlearn.files import PARQUET_MARK, AnyPath, located, write_files, written_beside
+from mlnlearn.files import PARQUET_MARK, RANKED_MARK, AnyPath, located, write_files, written_beside
 from mlnlearn.late import late
 from mlnlearn.model.answers import Answers, csv_text
+from mlnlearn.model.triple_answers import RankedEntity
 
 duckdb = late("duckdb")
 _TYPES = {
@@ -17,6 +20,7 @@ _TYPES = {
     "standard_error": "DOUBLE",
     "method": "VARCHAR",
 }
+_RANKED_TYPES = {"entity": "VARCHAR", "score": "DOUBLE", "known": "BOOLEAN"}
 _WILDCARDS = "*?["
 
 
@@ -32,6 +36,24 @@ def write_answers(path: AnyPath, chunks: Iterable[Answers]) -> None:
         The answers, such as `mlnlearn.evaluate.chunks.query_in_chunks` gives.
     """
     write_table(path, csv_text(chunks), _TYPES)
+
+
+def write_ranked(path: AnyPath, answers: Iterable[RankedEntity]) -> None:
+    """Write ranked entities, such as `PathModel.top` gives, as one file.
+
+    Parameters
+    ----------
+    path
+        The file: Parquet where its name ends in ``.parquet``, else CSV; with columns entity, score
+        and known.
+    answers
+        The entities, best first.
+    """
+    text = io.StringIO()
+    text.write(RANKED_MARK)
+    rows = ((one.entity, one.score, str(one.known).lower()) for one in answers)
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_table(path, text.getvalue(), _RANKED_TYPES)
 
 
 def write_table(path: AnyPath, text: str | Iterable[str], types: Mapping[str, str]) -> None:

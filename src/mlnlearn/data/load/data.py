@@ -22,7 +22,7 @@ from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url, shown_source
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.errors import InputError, Location, collected, raise_all
 from mlnlearn.files import open_input
 
@@ -103,7 +103,7 @@ def as_data(given: DataLike) -> Data:
     if isinstance(given, Database):
         return Data((given,))
     if isinstance(given, Graph | GraphSplit):
-        return Data((database_of(given.train if isinstance(given, GraphSplit) else given),))
+        return Data((graph_database(given.train if isinstance(given, GraphSplit) else given),))
     if isinstance(given, Loaded):
         return Data((given.database,), given.mapping)
     if isinstance(given, str | Path):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.graph import BACK, Graph, GraphSplit, relation_predicates
-from mlnlearn.data.triple_view import database_of
+from mlnlearn.data.triple_view import graph_database
 from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import And, Formula, Implies, Rule
 from mlnlearn.model.mln import MLN
@@ -59,7 +59,7 @@ def path_network(
     parent(y,x) => child(x,y)
     """
     facts = graph.train if isinstance(graph, GraphSplit) else graph or model.known_graph
-    database = database_of(facts)
+    database = graph_database(facts)
     names = relation_predicates(facts.relations)
     predicates = {name: database.schema[names[name]] for name in facts.relations}
     chosen = []
