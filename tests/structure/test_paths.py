@@ -14,6 +14,7 @@ from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.counting.walks import reversed_path
 from mlnlearn.model.paths import model as path_model
 from mlnlearn.model.paths.rules import parse_rule, read_rules
+from mlnlearn.model.paths.scoring import LinkWeights
 from mlnlearn.structure.paths import learner
 from mlnlearn.structure.paths.weights import choices_of
 
@@ -340,6 +341,8 @@ def test_validation_triples_choose_how_rules_are_put_together():
     less = {link: replace(w, rules=0.0 * w.rules) for link, w in learned.weights.items()}
     ways = [replace(learned, aggregation=how) for how in ("learned", "maximum", "noisy-or")]
     ways.append(replace(learned, weights=less))
+    often = {link: LinkWeights.by_frequency(w) for link, w in learned.weights.items()}
+    ways.append(replace(learned, weights=often))
     assert model.rank(split.valid).mrr >= max(way.rank(split.valid).mrr for way in ways)
     few = ml.from_triples(train, [rows[number] for number in sorted(held)[:10]])
     assert ml.Paths(max_length=2, epochs=2).fit(few).model.aggregation == "learned"
@@ -356,6 +359,20 @@ def test_where_relations_are_random_rules_are_not_believed():
     split = ml.from_triples(train, valid)
     by_hand = ml.Paths(max_length=2).fit(split.train).model.rank(split.valid).mrr
     assert ml.Paths(max_length=2).fit(split).model.rank(split.valid).mrr > by_hand
+
+
+def test_where_only_frequency_tells_anything_it_alone_is_chosen():
+    rng = np.random.default_rng(1)
+    often = 1.0 / np.arange(1, 31)
+    ends = rng.choice(30, (2, 260), p=often / often.sum())
+    rows = sorted({(f"h{a}", "likes", f"t{b}") for a, b in ends.T.tolist()})
+    held = rng.permutation(len(rows))
+    valid, train = ([rows[number] for number in part] for part in (held[:60], held[60:]))
+    model = ml.Paths(max_length=3).fit(ml.from_triples(train, valid)).model
+    listed = [answer.entity for answer in model.top("likes", head="h0", k=50, new=False)]
+    counts = [sum(tail == name for _, _, tail in train) for name in listed]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
 
 
 def test_queries_with_many_candidates_are_fewer(case):

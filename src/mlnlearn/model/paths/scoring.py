@@ -16,6 +16,7 @@ from mlnlearn.model.triple_answers import NOTHING
 
 Aggregation = Literal["learned", "noisy-or", "maximum"]
 
+_OFTEN = 6  # the place of "how often the candidate has the link" in `SHARED`
 _TIE = 1e-6  # between equals, the more frequent one
 _COMPARED = 8  # rules of a candidate that are compared before it counts as equal to another
 
@@ -43,6 +44,13 @@ class LinkWeights:
         """Return where learning starts: all sums count, no rule has a weight of its own."""
         shared = np.array([0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.1, 0.0])
         return cls(np.zeros(rules), shared, np.zeros(links))
+
+    @classmethod
+    def by_frequency(cls, like: LinkWeights) -> LinkWeights:
+        """Return weights by which nothing counts but how often candidates have the link."""
+        shared = np.zeros_like(like.shared)
+        shared[_OFTEN] = 1.0
+        return cls(np.zeros_like(like.rules), shared, np.zeros_like(like.having))
 
     @classmethod
     def read(
@@ -179,6 +187,6 @@ def _base(collector: Collector, own: OwnLinks, link: int, weights: LinkWeights |
     else:
         entity = np.repeat(np.arange(count), np.diff(own.starts))
         found = np.bincount(entity, weights.having[own.links], count).astype(np.float64)
-        found += weights.shared[6] * often + weights.shared[7] * np.log1p(degrees)
+        found += weights.shared[_OFTEN] * often + weights.shared[7] * np.log1p(degrees)
     found[degrees == 0] = NOTHING
     return found

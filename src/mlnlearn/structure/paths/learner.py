@@ -200,7 +200,9 @@ class Paths(Learner[PathModel, PathNotes]):
         """Return the way to put rules together that ranks validation triples best.
 
         Beside the weights as learned there are those with less or nothing of the rules' own, which
-        fit chance where rules are many and triples few, and the two ways that need no weights.
+        fit chance where rules are many and triples few; how often candidates have the relation, and
+        no rules, for graphs in which one triple says nothing of another; and the two ways that need
+        no weights.
         """
         count = split.valid.shape[1]
         if self.aggregation != "learned" or not model.weights or count < _LEAST_VALID:
@@ -209,6 +211,10 @@ class Paths(Learner[PathModel, PathNotes]):
         some = split.valid[:, np.sort(rng.permutation(count)[:_MOST_VALID])]
         unweighted: tuple[Aggregation, ...] = ("maximum", "noisy-or")
         ways = [model, *(_with_less(model, share) for share in _KEPT)]
+        by_frequency = {
+            link: LinkWeights.by_frequency(weights) for link, weights in model.weights.items()
+        }
+        ways.append(replace(model, weights=by_frequency))
         ways += [replace(model, aggregation=how) for how in unweighted]
         # of a copy, so that what a way keeps to rank by is let go
         return max(ways, key=lambda way: replace(way).rank(some, filtered=split.valid).mrr)
