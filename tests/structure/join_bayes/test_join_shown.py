@@ -12,9 +12,10 @@ from mlnlearn.infer.explain import explain
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.structure.join_bayes import model as model_module
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
+from mlnlearn.structure.saved import load_model
 
 
-def shop(seed=0, size=600):
+def shop(seed=0, size=600, empty=0.0):
     """Orders of customers: more of those by courier are returned; old customers pay cash."""
     rng = np.random.default_rng(seed)
     people = pd.DataFrame(
@@ -34,6 +35,9 @@ def shop(seed=0, size=600):
             "payment": pay,
         }
     )
+    if empty:
+        for column in ("sent by", "returned", "payment"):
+            orders[column] = orders[column].where(rng.random(size) >= empty, None)
     keys = {"customers": Keys("id"), "orders": Keys("id", {"customer": "customers"})}
     return people, orders, Loaded(*from_frames({"customers": people, "orders": orders}, keys=keys))
 
@@ -67,6 +71,45 @@ def test_rules_are_told_in_the_words_of_the_tables_with_shares_that_are_right():
     assert paid.share == pytest.approx((same["payment"] == value).mean())
     assert paid.support == len(same)
     assert paid.sentence.endswith("orders)")
+
+
+def test_shares_are_those_of_cells_that_are_there(tmp_path):
+    people, orders, tables = shop(size=1500, empty=0.3)
+    joined = orders.merge(people, left_on="customer", right_on="id")
+    model = LAJDT().fit(tables).model
+    model.save(tmp_path / "shop.mln")
+    rules = model.sentences()
+    assert load_model(tmp_path / "shop.mln").sentences() == rules
+    checked = 0
+    for rule in rules:
+        about, _, text = rule.rule.partition(": ")
+        asked, found, told = text.rpartition(" => ")
+        if about != "orders" or not found:
+            continue
+        held = np.ones(len(joined), np.bool_)
+        for part in asked.split(" and "):
+            held &= _holds(joined, part)
+        column, is_so = _column(told), _holds(joined, told)
+        there = joined[column].notna()
+        assert rule.support == (held & there).sum()
+        assert rule.share == pytest.approx(is_so[held & there].mean())
+        assert rule.base == pytest.approx(is_so[there].mean())
+        checked += 1
+    assert checked >= 3
+
+
+def _column(text):
+    text = text.removeprefix("not ").removeprefix("customers.")
+    return next(name for name in ("sent by", "returned", "payment", "age") if text.startswith(name))
+
+
+def _holds(joined, text):
+    """Which rows have what a rule asks for, as it is written."""
+    column = _column(text)
+    value = text.removeprefix("not ").removeprefix("customers.").removeprefix(column).strip()
+    if not value:
+        value = "no" if text.startswith("not ") else "yes"
+    return (joined[column] == value).to_numpy()
 
 
 @pytest.mark.parametrize("learner", [LAJDT(), LAJDT(links=True), MBN()])

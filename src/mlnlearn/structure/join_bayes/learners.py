@@ -216,7 +216,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
                 own.append(self._rules(alone, alone.count(counter)))
                 if self._from_net:
                     own.append(found[-1].relative_to(own[-1]))
-        return found + own
+        return [rules.with_seen(counter) for rules in found + own]
 
     @property
     def _most_work(self) -> int | None:

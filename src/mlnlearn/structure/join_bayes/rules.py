@@ -52,6 +52,10 @@ class FamilyRules:
         What smoothing adds to each count.
     inverse
         Whether the rules divide by their probabilities: see `relative_to`.
+    seen
+        Where cells are empty, so that `counts` are of filled ones, too: the same counts of those
+        rows alone whose cells are there, and a last row for all leaves together, parents empty or
+        not; else None.
     """
 
     child: NetNode
@@ -61,6 +65,7 @@ class FamilyRules:
     counts: Floats
     prior: float
     inverse: bool = False
+    seen: Floats | None = None
 
     def relative_to(self, own: FamilyRules) -> FamilyRules:
         """Return rules that divide by another family's probabilities, wherever this one speaks.
@@ -117,6 +122,27 @@ class FamilyRules:
             table[tuple(index)] = leaf
         return table
 
+    def with_seen(self, counter: FamilyCounter) -> FamilyRules:
+        """Return the rules with counts of rows in which no cell that they ask for is empty."""
+        names = {node.predicate.name for node in self.nodes}
+        if self.inverse or names.isdisjoint(counter.data.unknown):
+            return self
+        found = counter.count(self.nodes, true=self.given, unknown=True)
+        child, *parents = found.columns
+        known = child < self.child.size
+        leaf = self.leaf_of([column[known] for column in parents], int(known.sum()))
+        numbers, size, places = found.counts[known], self.child.size, len(self.leaves)
+        keys = np.where(leaf < 0, places, leaf) * size + child[known]
+        seen = weighted_bins(keys, numbers, (places + 1) * size).reshape(-1, size)
+        seen[-1] = seen.sum(axis=0)
+        return replace(self, seen=seen)
+
+    def checkable(self) -> tuple[Floats, Floats]:
+        """Return the counts of values that a person finds in the tables: by leaf, and in all."""
+        if self.seen is None:
+            return self.counts, self.counts.sum(axis=0)
+        return self.seen[:-1], self.seen[-1]
+
     def leaf_of(self, columns: Sequence[NDArray[np.integer]], rows: int) -> NDArray[np.int32]:
         """Return the leaf of each row of parent values.
 
@@ -159,6 +185,7 @@ class FamilyRules:
             "counts": self.counts.tolist(),
             "prior": self.prior,
             "inverse": self.inverse,
+            **({} if self.seen is None else {"seen": self.seen.tolist()}),
         }
 
     @classmethod
@@ -183,6 +210,7 @@ class FamilyRules:
             count_rows(file.counts, child.size, len(file.leaves)),
             file.prior,
             file.inverse,
+            None if file.seen is None else count_rows(file.seen, child.size, len(file.leaves) + 1),
         )
         shown = found.emitted.reshape(found.counts.shape)
         if np.any(np.where(shown, found.counts + found.prior, 1.0) <= 0.0):
@@ -200,6 +228,7 @@ class FamilyFile(Struct, forbid_unknown_fields=True):
     counts: list[list[Count]]
     prior: Count
     inverse: bool = False
+    seen: list[list[Count]] | None = None
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,8 @@ def shown_rules(
     A rule tells as much as its share differs from that of all rows, times its rows. Rules that
     count each row of a table once come before those of joined rows, which are many for one row. Of
     a column of two values one is shown, of two leaves that mirror each other as well; of other
-    columns, those values that are more frequent than among all rows. Where cells were empty while
-    learning, shares are those of the filled cells.
+    columns, those values that are more frequent than among all rows. Rows in which a cell is empty
+    that a rule speaks of are not counted.
     """
     words = _Words.of(mapping)
     found: dict[str, tuple[bool, bool, bool, float, ShownRule]] = {}
@@ -93,13 +93,14 @@ def _of_family(
     family: FamilyRules, weights: Floats, words: _Words
 ) -> Iterator[tuple[float, ShownRule]]:
     shown = np.flatnonzero(family.emitted.reshape(family.counts.shape)[:1].any(axis=0))
-    support = family.counts[:, shown].sum(axis=1)
-    total = support.sum()
+    counts, every = family.checkable()
+    support = counts[:, shown].sum(axis=1)
+    total = every[shown].sum()
     if not total:
         return
-    base = family.counts[:, shown].sum(axis=0) / total
+    base = every[shown] / total
     leaves = np.flatnonzero(support > 0)
-    shares = family.counts[np.ix_(leaves, shown)] / support[leaves, None]
+    shares = counts[np.ix_(leaves, shown)] / support[leaves, None]
     told = support[leaves, None] * (
         special.rel_entr(shares, base) + special.rel_entr(1 - shares, 1 - base)
     )
