@@ -7,6 +7,9 @@ import polars as pl
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.counting.examples import examples_of
+from mlnlearn.counting.relational import Place, relational
+from mlnlearn.model.relational.evaluate import Values
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,20 @@ def test_the_curve_of_a_number_follows_what_is_predicted(people):
     inner = slice(2, -2)
     assert curve.answers[inner] == pytest.approx(10 + 2 * curve.values[inner], abs=8)
     assert all(other.spread < curve.spread / 10 for other in others)
+
+
+def test_a_curve_is_the_mean_of_answers_with_the_value_in_all_rows(people):
+    _, data = people
+    model = ml.RelationalBoost(target="person.pay", steps=30).fit(data).model
+    view = relational(data.databases, data.mapping)
+    base = examples_of(view, Place("person", "pay")).base
+    chosen = np.linspace(0, base.rows - 1, 500).astype(np.int64)
+    columns = model.columns(view, base.taken(chosen))
+    for curve in ml.number_effects(model, data):
+        feature = next(f for f in columns if str(f) == curve.feature)
+        for value, answer in list(zip(curve.values, curve.answers, strict=True))[::5]:
+            changed = {**columns, feature: Values(np.full(500, value))}
+            assert answer == pytest.approx(model.scores_of(changed, 500).mean())
 
 
 def test_of_classes_the_one_that_moves_most_is_shown(people):

@@ -265,7 +265,7 @@ def _of_rows(
     if tables is None or paths:
         data, asked = read(paths, tables, schema, mapping), target
     else:
-        given = ml.tables_data(tables, ddl=schema, mapping=mapping, task=task)
+        given = ml.tables_data(tables, ddl=schema, mapping=mapping, task=task, target=target)
         data, asked = given.data, target if given.task is None else given.task.target
     evaluate_rows(chosen, settings, data, asked, split, seeds, out=out, json=json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,6 @@ from mlnlearn.cli.options import (
     MappingOption,
     MasterOption,
     MemoryOption,
-    ModelOutOption,
     MoreArgument,
     NoDatabasesOption,
     OrderOption,
@@ -121,7 +121,7 @@ def learn(
         Path | None,
         option(help="Keep intermediate results here; a run that was stopped goes on from there."),
     ] = None,
-    out: ModelOutOption = None,
+    out: Annotated[Path | None, option(help="Write the model here; by default TARGET.mln.")] = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineOption = None,
@@ -135,14 +135,13 @@ def learn(
         for name, each in {learner: entry, **_under(learner, entry, base)}.items():
             _print_settings(name, each)
         return
-    if out is None:
-        raise InputError("--out: name a file for the model")
     run = ml.Run(max_seconds=max_seconds, workers=jobs, checkpoint=checkpoint)
     background = background_of(boostsrl or ())
     targets = names(target, "--target")
     if background is not None and not targets and (entry.has("target") or entry.has("base")):
         targets = background.targets
     made = _within(predict, for_, within, task)
+    out = out or _named_after(targets, predict, task)
     if triples is not None:
         if db or more or tables or boostsrl or task or made:
             raise InputError("give the data with --triples alone")
@@ -169,7 +168,7 @@ def learn(
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
     if triples is None:
-        data, asked = _data(paths, tables, schema, mapping, cut, task, made)
+        data, asked = _data(paths, tables, schema, mapping, cut, task, made, target)
     else:
         graph, asked = read_split(triples, order=order).train, None
         data = triples_data(graph, schema, (relations, path_tests), out, run)
@@ -182,6 +181,21 @@ def learn(
         else:
             ordered = (base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem")
             _learn_rules(learner, chosen, data, run, out, json=json, ordered=ordered)
+
+
+def _named_after(targets: Sequence[str], predict: str, task: Path | None) -> Path:
+    """Return the file for a model where none is named: called as what it predicts.
+
+    Examples
+    --------
+    >>> str(_named_after(["order items.Größe (cm)"], "", None))
+    'Größe_cm.mln'
+    """
+    asked = task.stem if task else (targets[0] if targets else predict).rpartition(".")[2]
+    name = "_".join(re.findall(r"[\w-]+", asked))
+    if not name:
+        raise InputError("--out: name a file for the model")
+    return Path(f"{name}.mln")
 
 
 def _learn_rules(
@@ -296,6 +310,7 @@ def _data(
     cut: ml.CutOff | None,
     task: Path | None,
     within: ml.Within | None,
+    target: str,
 ) -> tuple[ml.Data, str | None]:
     """Read the data, and what a task asks for: databases, or tables."""
     if tables is None:
@@ -305,7 +320,13 @@ def _data(
     if tables is None or paths:
         return read(paths, tables, schema, mapping), None
     found = ml.tables_data(
-        tables, ddl=schema, mapping=mapping, cut_off=cut, task=task, within=within
+        tables,
+        ddl=schema,
+        mapping=mapping,
+        cut_off=cut,
+        task=task,
+        within=within,
+        target=target,
     )
     return found.data, None if found.task is None else found.task.target
 

@@ -49,7 +49,7 @@ def learn_rows(
         fitted = fit(name, learner, data, replace(run, max_seconds=share))
     model, notes = fitted.model, fitted.notes
     model.save(out)
-    rules = _shown(model)
+    rules = _shown(model, learner.target)
     choice = choice or notes
     chosen = getattr(notes, "chosen", name)
     page = out.with_suffix(".html")
@@ -111,16 +111,16 @@ def warn_of_leaks(data: ml.Data, target: str) -> None:
         complain("warning", str(leak))
 
 
-def _shown(model: Any) -> list[ml.ShownRule]:
-    """Return the rules to be shown; those of a model of predicates as they are written."""
+def _shown(model: Any, target: str = "") -> list[ml.ShownRule]:
+    """Return the rules to be shown; those of a model of predicates as they are written.
+
+    Those of a net of all columns are shown that speak of the target.
+    """
     if isinstance(model, ml.RelationalModel):
         return model.shown_rules(SHOWN)
     if isinstance(model, ml.JoinBayesModel):
-        network = model.mln()
-        texts = [(str(rule.formula), rule.weight or 0.0) for rule in network.rules]
-        rules = sorted(texts, key=lambda rule: -abs(rule[1]))[:SHOWN]
-    else:
-        rules = list(model.rules())[:SHOWN]
+        return model.sentences(SHOWN, target)
+    rules = list(model.rules())[:SHOWN]
     return [ml.ShownRule(text, text, None, None, None, weight) for text, weight in rules]
 
 

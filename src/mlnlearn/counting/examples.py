@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -22,12 +23,14 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.data.load.reading import OTHER
 from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.data.sampling import keys_of, number_of_keys, unpack
-from mlnlearn.errors import InputError
+from mlnlearn.errors import DataWarning, InputError
 
 MOST_CLASSES = 100
-"""A column with more different values than this is no set of classes."""
+"""Of a column with more different values than this, the frequent ones are classes, and others."""
+_FREQUENT = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,12 @@ def find_place(view: Relational, target: str) -> Place:
 
 
 def examples_of(
-    view: Relational, place: Place, *, max_examples: int | None = None, seed: int = 0
+    view: Relational,
+    place: Place,
+    *,
+    max_examples: int | None = None,
+    seed: int = 0,
+    classes: Sequence[str] = (),
 ) -> RowExamples:
     """Return the examples of a target: all rows of a column's row set, or all possible rows.
 
@@ -123,6 +131,9 @@ def examples_of(
         Above so many possible rows, those that do not exist are a sample, and weighted.
     seed
         For that sample.
+    classes
+        What values of a column are told apart, where a model says so; others are ``other`` if that
+        is among them, else not known.
 
     Examples
     --------
@@ -141,14 +152,16 @@ def examples_of(
     row_set = view[place.row_set]
     if place.column is None:
         return _possible_rows(view, row_set, max_examples, seed)
-    label, classes = _labels(view, row_set, place.column)
+    label, classes = _labels(view, row_set, place.column, classes)
     base = row_set.without(place.column)
     if row_set.name != TASK:  # what a column holds is asked now, whenever its row is from
         base = replace(base, times=None)
     return RowExamples(base, label, classes, np.ones(row_set.rows), place)
 
 
-def _labels(view: Relational, row_set: RowSet, column: str) -> tuple[Floats, Sequence[str]]:
+def _labels(
+    view: Relational, row_set: RowSet, column: str, classes: Sequence[str]
+) -> tuple[Floats, Sequence[str]]:
     found = row_set.columns[column]
     if isinstance(found, Number):
         return found.values, ()
@@ -157,21 +170,53 @@ def _labels(view: Relational, row_set: RowSet, column: str) -> tuple[Floats, Seq
         assert isinstance(named, Nominal)
         codes = np.append(named.codes, np.int32(-1))[found.codes]
         found = Nominal(codes, named.names)
+    if classes:
+        return _labels_among(found, classes), classes
     used = np.unique(found.codes[found.codes >= 0])
     names = found.names
     if len(names) > MOST_CLASSES or found.names is not FLAGS:
         names = tuple(names[code] for code in used)
     if len(names) > MOST_CLASSES:
-        raise InputError(
-            f"{row_set.name}.{column} has {len(used):,} different values, too many to be classes",
-            hint="predict a column of numbers or of fewer values",
+        warnings.warn(
+            f"{row_set.name}.{column} has more than {MOST_CLASSES} different values: the "
+            f"{_FREQUENT} most frequent are told apart, all others are {OTHER!r}",
+            DataWarning,
+            stacklevel=4,
         )
+        return _frequent_classes(found)
     codes = found.codes
     if names is not found.names:
         places = np.full(len(found.names) + 1, -1)
         places[used] = np.arange(len(used))
         codes = places[codes]
     return np.where(codes < 0, np.nan, codes), names
+
+
+def _labels_among(found: Nominal, classes: Sequence[str]) -> Floats:
+    """Return labels by the places of some classes."""
+    places = {name: float(place) for place, name in enumerate(classes)}
+    none = places.get(OTHER, np.nan)
+    by_code = np.array([*(places.get(name, none) for name in found.names), np.nan])
+    return by_code[found.codes]
+
+
+def _frequent_classes(found: Nominal) -> tuple[Floats, Sequence[str]]:
+    """Return labels of the most frequent names, of two as frequent the first; all others are one.
+
+    Examples
+    --------
+    >>> codes = np.repeat(np.arange(200, dtype=np.int32), [3, *[2] * 29, *[1] * 170])
+    >>> label, classes = _frequent_classes(Nominal(codes, tuple(map(str, range(200)))))
+    >>> len(classes), classes[0], classes[-1], int((label == 30).sum())
+    (31, '0', 'other', 170)
+    """
+    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.names))
+    order = np.argsort(-counts, kind="stable")
+    chosen = np.sort([code for code in order.tolist() if found.names[code] != OTHER][:_FREQUENT])
+    places = np.full(len(found.names) + 1, float(len(chosen)))
+    places[chosen] = np.arange(len(chosen))
+    places[-1] = np.nan
+    return places[found.codes], (*(found.names[code] for code in chosen.tolist()), OTHER)
 
 
 def _possible_rows(

@@ -106,6 +106,8 @@ class Auto(Learner[Any, AutoNotes]):
         The learners to choose from, by name, the preferred one first; by default those that apply.
     folds
         Most trials of a learner.
+    max_rules
+        Most rules of the short list, where ``boost`` is chosen; 0 for no list.
     seed
         Of all random draws.
     """
@@ -115,6 +117,7 @@ class Auto(Learner[Any, AutoNotes]):
     target: str
     portfolio: tuple[str, ...] | None = None
     folds: Annotated[int, AtLeast(1)] = 3
+    max_rules: Annotated[int, AtLeast(0)] = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
     def learn(self, data: Data, course: Course) -> Iterator[Fitted[Any, AutoNotes]]:
@@ -131,6 +134,8 @@ class Auto(Learner[Any, AutoNotes]):
         chosen, why, tried = found.made()
         course.tell(f"learning by {chosen}")
         learner = member(chosen, data, self.target, self.seed)
+        if chosen == FIRST:
+            learner = replace(learner, max_rules=self.max_rules)
         for fitted in _learning(learner, chosen, data, course):
             notes = AutoNotes(tried=tried, chosen=chosen, why=why, own=fitted.notes)
             yield Fitted(fitted.model, notes)

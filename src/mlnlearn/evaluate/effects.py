@@ -14,6 +14,7 @@ from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.model.relational.trees import features_of, tree_scores
 
 _ROWS = 500
 _POINTS = 21
@@ -79,18 +80,23 @@ def number_effects(model: RelationalModel, data: Data, most: int = 6) -> list[Nu
     columns = used.columns(view, base)
     chosen = np.linspace(0, base.rows - 1, min(_ROWS, base.rows)).astype(np.int64)
     rows = {f: Values(v.values[chosen], v.names) for f, v in columns.items()}
+    scores = used.scores_of(rows, len(chosen))
     found = [
         effect
         for feature, values in columns.items()
         if values.names is None
-        and (effect := _effect(used, rows, feature, values.values)) is not None
+        and (effect := _effect(used, rows, scores, feature, values.values)) is not None
     ]
     moving = [effect for effect in found if effect.spread > 0]
     return sorted(moving, key=lambda effect: -effect.spread)[:most]
 
 
 def _effect(
-    model: RelationalModel, rows: Mapping[AnyFeature, Values], feature: AnyFeature, seen: Floats
+    model: RelationalModel,
+    rows: Mapping[AnyFeature, Values],
+    scores: Floats,
+    feature: AnyFeature,
+    seen: Floats,
 ) -> NumberEffect | None:
     known = seen[np.isfinite(seen)]
     if len(known) < 2:
@@ -98,12 +104,16 @@ def _effect(
     grid = np.unique(np.quantile(known, np.linspace(0.01, 0.99, _POINTS)))
     if len(grid) < 2:
         return None
-    count = len(rows[feature].values)
-    answers = [
-        _mean(model, model.scores_of({**rows, feature: Values(np.full(count, value))}, count))
-        for value in grid
-    ]
-    table = np.stack(answers)
+    count, points = len(scores), len(grid)
+    # trees that do not ask for the number say the same, whatever it is
+    trees = [tree for tree in model.trees if feature in features_of([tree])]
+    asked = {f: Values(np.tile(rows[f].values, points), rows[f].names) for f in features_of(trees)}
+    asked[feature] = Values(np.repeat(grid, count))
+    moved_scores = np.tile(scores, (points, 1))
+    for tree in trees:
+        moved_scores -= np.tile(tree_scores(tree, rows, count, model.outputs), (points, 1))
+        moved_scores += tree_scores(tree, asked, points * count, model.outputs)
+    table = np.stack([_mean(model, part) for part in np.split(moved_scores, points)])
     moved = int(np.argmax(np.ptp(table, axis=0)))
     return NumberEffect(str(feature), grid, table[:, moved], _answered(model, moved))
 

@@ -21,6 +21,7 @@ from mlnlearn.data.bands import banded_like
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
+from mlnlearn.data.load.reading import OTHER
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, atom_probabilities
 from mlnlearn.evaluate.probability import cll
@@ -227,7 +228,10 @@ def held_out_scores(
     if split is None:
         return None
     hidden = withheld(data, view, examples, split.test)
-    fitted = learner.fit(hidden, run)
+    fitted = unlisted(learner).fit(hidden, run)
+    own = getattr(fitted.model, "classes", ())
+    if OTHER in own and OTHER in examples.classes:  # which are frequent, it knows of what it saw
+        examples = examples_of(view, place, classes=own)
     found = answers_for(fitted.model, hidden, view, examples, split.test)
     label, weight = examples.label[split.test], examples.weight[split.test]
     classes = len(examples.classes)
@@ -238,6 +242,11 @@ def held_out_scores(
         split.how,
         fitted.notes,
     )
+
+
+def unlisted(learner: Any) -> Any:
+    """Return a learner that makes no short list of rules, which answers do not depend on."""
+    return replace(learner, max_rules=0) if getattr(learner, "max_rules", 0) else learner
 
 
 def predicate_of(data: Data, target: str) -> str:
@@ -282,11 +291,8 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
     """
     view = relational(data.databases, data.mapping)
     place = Place(model.row_set, model.column)
-    examples = examples_of(view, place, max_examples=_MOST_EXAMPLES)
+    examples = examples_of(view, place, max_examples=_MOST_EXAMPLES, classes=model.classes)
     chosen = examples.known
-    if model.classes and tuple(examples.classes) != tuple(model.classes):
-        examples = _with_classes(examples, model.classes)
-        chosen = examples.known
     if not chosen.any():
         return None
     found = row_answers(model, view, examples.base)[chosen]
@@ -300,14 +306,6 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
         int(chosen.sum()),
         "",
     )
-
-
-def _with_classes(examples: RowExamples, classes: Sequence[str]) -> RowExamples:
-    """Return examples with labels by the places of a model's classes; others are not known."""
-    places = {name: place for place, name in enumerate(classes)}
-    by_code = np.array([places.get(name, np.nan) for name in examples.classes] + [np.nan])
-    codes = np.where(examples.known, examples.label, -1).astype(np.int64)
-    return replace(examples, label=by_code[codes], classes=tuple(classes))
 
 
 def answers_for(
@@ -336,12 +334,19 @@ def answers_for(
 
 
 def _by_class(found: Floats, own: Sequence[str], classes: Sequence[str]) -> Floats:
-    """Return the chances of classes, of which a model may know others; those it does not: none."""
+    """Return the chances of classes, of which a model may know others; those it does not: none.
+
+    What it says for classes that are not asked for is for ``other``, where that is one of them.
+    """
     if not classes or tuple(own) == tuple(classes):
         return found
     places = {name: place for place, name in enumerate(own)}
     padded = np.append(found, np.zeros((len(found), 1)), axis=1)
-    return np.asarray(padded[:, [places.get(name, -1) for name in classes]])
+    chances = np.asarray(padded[:, [places.get(name, -1) for name in classes]])
+    if OTHER in classes:
+        rest = [place for name, place in places.items() if name not in classes]
+        chances[:, list(classes).index(OTHER)] += found[:, rest].sum(axis=1)
+    return chances
 
 
 def _atom_answers(
@@ -352,6 +357,7 @@ def _atom_answers(
     found = np.zeros((int(rows.sum()), len(examples.classes)))
     part = examples.base.part[rows]
     schema = getattr(model, "schema", None)
+    rest: list[int] = []  # the place of what is none of the classes, and no constant either
     for number, given in enumerate(data.databases):
         keys = _keys(data, given, view, examples, number)[:, rows][:, part == number]
         (database,) = (given,) if schema is None else banded_like(schema, [given])
@@ -366,13 +372,23 @@ def _atom_answers(
                 atoms = np.vstack([keys, np.full(keys.shape[1], code, np.int32)])
                 chance = atom_probabilities(model, database, name, atoms, MARGINALS)
                 found[part == number, place] = chance
+            elif value == OTHER:
+                rest.append(place)
+    if rest:
+        found[:, rest[0]] = np.maximum(1.0 - found.sum(axis=1), 0.0)
     return found
 
 
 def withheld(data: Data, view: Relational, examples: RowExamples, rows: Mask) -> Data:
     """Return the data with the labels of some examples made unknown."""
     home = examples.home
-    name = next(name for name, found in view.places.items() if found == home)
+    name = next((name for name, found in view.places.items() if found == home), None)
+    if name is None:
+        raise InputError(
+            f"{home.row_set}.{home.column} is part of what names a row, so none can be kept aside",
+            hint="name it as the target of tables_data, or read the table as events: "
+            'kind = "event" in a mapping',
+        )
     databases = []
     for number, database in enumerate(data.databases):
         chosen = rows & (examples.base.part == number)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.data.load.data import Data
-from mlnlearn.evaluate.held_out import predicate_of
+from mlnlearn.evaluate.held_out import predicate_of, unlisted
 from mlnlearn.registry import LEARNERS
 
 FIRST = "boost"
@@ -54,7 +54,9 @@ def _reason(data: Data, examples: RowExamples) -> str:
         return "it knows no moments"
     home, schema = examples.home, data.databases[0].schema
     if data.mapping is not None:
-        return "" if home.column is not None else "it predicts columns alone"
+        entry = data.mapping[home.row_set]
+        is_value = home.column is not None and entry[home.column].role in ("value", "flag")
+        return "" if is_value else "it predicts columns of values alone"
     predicates = len(schema.predicates)
     if predicates > _MOST_PREDICATES:
         return f"pairs of literals of {predicates} predicates are too many to look at"
@@ -77,6 +79,7 @@ def member(name: str, data: Data, target: str, seed: int) -> Any:
 
 def on_trial(learner: Any) -> Any:
     """Return a learner that takes no more work than is needed to tell how good it is."""
+    learner = unlisted(learner)
     if getattr(learner, "max_examples", 0) and not learner.reads_numbers:
         return replace(learner, max_examples=min(learner.max_examples, _TRIED_EXAMPLES))
     return learner

@@ -120,7 +120,8 @@ def filled_column(cells: Column, settings: ColumnMapping, rows: Ints, best: list
         words = _yes_and_no(cells, settings)
     else:
         # what is none of a column's names is no name to write down
-        words = {name: name for name in best if name != OTHER or not settings.values}
+        none = OTHER if settings.values or settings.role == "link" else None
+        words = {name: name for name in best if name != none}
     return replaced_cells(cells, rows, [words.get(value) for value in best])
 
 

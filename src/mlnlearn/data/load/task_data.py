@@ -11,6 +11,7 @@ from mlnlearn.data.load.cutoff import CutOff
 from mlnlearn.data.load.data import Data, as_data
 from mlnlearn.data.load.edits import MappingLike, read_edits
 from mlnlearn.data.load.links import with_single_links
+from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.read import read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import Task, read_task, without_tasks
@@ -54,6 +55,7 @@ def tables_data(
     label: str = "",
     within: Within | None = None,
     cut_off: CutOff | None = None,
+    target: str = "",
 ) -> TaskData:
     """Make data of tables, and of the task that is asked of them.
 
@@ -74,6 +76,9 @@ def tables_data(
         Examples to be made from the tables themselves, in place of a file.
     cut_off
         Up to when rows are used.
+    target
+        What is to be predicted. Where it is part of the key of a relationship, the rows of that
+        table are read as events, so that the column is one of theirs like any other.
     """
     name = shown_source(tables) if isinstance(tables, str | Path) else ""
     given = read_tables(tables, ddl=ddl) if isinstance(tables, str | Path) else tables
@@ -87,4 +92,27 @@ def tables_data(
     edits = read_edits(mapping, found)
     if read is not None and read.table.name not in edits:
         edits[read.table.name] = read.edits()
-    return TaskData(as_data(build_database(found, edits, name, cut_off)), read)
+    loaded = build_database(found, edits, name, cut_off)
+    related = _relationship_of(loaded.mapping, target)
+    if related and not edits.sets((related, "kind")):
+        edits[related] = {"columns": {}, **edits.get(related, {}), "kind": "event"}
+        loaded = build_database(found, edits, name, cut_off)
+    return TaskData(as_data(loaded), read)
+
+
+def _relationship_of(mapping: Mapping, target: str) -> str:
+    """Return the relationship that has a column in its key; nothing of other columns."""
+    if target in {name for name, _, _ in mapping.predicates()}:
+        return ""
+    named = [
+        (entry, column)
+        for entry in mapping
+        for column in entry.columns
+        if column.role != "skip"
+        and not (entry.has_objects and column.role == "key")
+        and target in (column.name, f"{entry.name}.{column.name}")
+    ]
+    if len(named) != 1:
+        return ""
+    entry, column = named[0]
+    return entry.name if entry.kind == "relationship" and column.role == "key" else ""

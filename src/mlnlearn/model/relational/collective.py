@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.arrays import rows_of
-from mlnlearn.counting.relational import Column, Nominal, Number, Place, Relational, RowSet
+from mlnlearn.counting.arrays import Codes, rows_of
+from mlnlearn.counting.relational import (
+    NAME,
+    Column,
+    Link,
+    Nominal,
+    Number,
+    Place,
+    Relational,
+    RowSet,
+)
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.own import FOLDS, known_rows, reads_own
@@ -95,7 +104,13 @@ def with_labels(
         found = replace(row_set, rows=len(part), columns=columns, part=part)
         return view.with_row_set(found)
     column = row_set.columns[home.column]
-    assert isinstance(column, Nominal)
+    assert not isinstance(column, Number)
+    if isinstance(column, Link):
+        codes = column.codes.copy()
+        named = _named_rows(view[column.to], classes, int(row_set.part.max(initial=0)))
+        codes[rows] = named[row_set.part[rows], labels]
+        linked = {**row_set.columns, home.column: replace(column, codes=codes)}
+        return view.with_row_set(replace(row_set, columns=linked))
     names = tuple(dict.fromkeys((*column.names, *classes)))
     places = {name: place for place, name in enumerate(names)}
     codes = column.codes.copy()
@@ -103,6 +118,18 @@ def with_labels(
     same = names == tuple(column.names)
     told = replace(column, codes=codes, names=column.names if same else names)
     return view.with_row_set(replace(row_set, columns={**row_set.columns, home.column: told}))
+
+
+def _named_rows(row_set: RowSet, names: Sequence[str], last: int) -> Codes:
+    """Return the row of each name in each database up to the last one, -1 where it has none."""
+    own = row_set.columns[NAME]
+    assert isinstance(own, Nominal)
+    places = {name: place for place, name in enumerate(names)}
+    place = np.array([places.get(name, -1) for name in own.names], np.int64)[own.codes]
+    rows = np.flatnonzero((place >= 0) & (row_set.part <= last))
+    found = np.full((last + 1, len(names)), -1, np.int32)
+    found[row_set.part[rows], place[rows]] = rows
+    return found
 
 
 def answer_by(

@@ -145,8 +145,16 @@ class JoinBayesModel(Shown, Plots, SavedModel):
             data = _without_unseen(data, node, codes_of(data, asked))
         return explain(network, data, asked, open=open, closed=closed, seed=seed)
 
-    def sentences(self, max_rules: int = 20) -> list[ShownRule]:
+    def sentences(self, max_rules: int = 20, target: str = "") -> list[ShownRule]:
         """Return the rules that tell most, in words, with shares that can be checked.
+
+        Parameters
+        ----------
+        max_rules
+            Most rules.
+        target
+            Only of rules that speak of this column, as ``TABLE.COLUMN``, or predicate; those that
+            tell it come first.
 
         Examples
         --------
@@ -160,7 +168,7 @@ class JoinBayesModel(Shown, Plots, SavedModel):
         >>> print(model.sentences()[0].sentence)
         of people with fan x 100.0% have sex f, against 50.0% of all (3 people)
         """
-        return shown_rules(self.families, self.weights, self.mapping)[:max_rules]
+        return shown_rules(self.families, self.weights, self.mapping, target)[:max_rules]
 
     def parameter_counts(self) -> dict[str, int]:
         """Return the number of parameters under the four definitions found in print.

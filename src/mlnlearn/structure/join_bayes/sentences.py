@@ -35,6 +35,12 @@ class _Words:
                 columns[name] = column.name
         return cls(tables, columns)
 
+    def is_about(self, node: NetNode, target: str) -> bool:
+        """Tell whether a node is of the column, or predicate, that a target names."""
+        name = node.predicate.name
+        column = self.columns.get(name, name)
+        return target in (name, column, f"{self.tables.get(name, '')}.{column}")
+
     def rows(self, node: NetNode) -> str:
         """Return what the rows are that a node is an attribute of."""
         name = node.predicate.name
@@ -65,7 +71,7 @@ class _Words:
 
 
 def shown_rules(
-    families: Sequence[FamilyRules], weights: Floats, mapping: Mapping | None
+    families: Sequence[FamilyRules], weights: Floats, mapping: Mapping | None, target: str = ""
 ) -> list[ShownRule]:
     """Return rules in words, those that tell most first; how frequent links are comes last.
 
@@ -74,24 +80,30 @@ def shown_rules(
     a column of two values one is shown, of two leaves that mirror each other as well; of other
     columns, those values that are more frequent than among all rows. Rows in which a cell is empty
     that a rule speaks of are not counted.
+
+    With a target, only rules that speak of it are returned: first those that tell it, then others.
     """
     words = _Words.of(mapping)
-    found: dict[str, tuple[bool, bool, bool, float, ShownRule]] = {}
+    found: dict[str, tuple[bool, bool, bool, bool, float, ShownRule]] = {}
     start = 0
     for family in families:
         if not family.inverse and family.child.main:
             own = weights[start : start + family.size].reshape(family.counts.shape)
-            joined = not _one_each(family, words)
-            for told, rule in _of_family(family, own, words):
-                plain = " => " not in rule.rule
-                found.setdefault(rule.rule, (family.child.is_link, plain, joined, -told, rule))
+            joined, is_link = not _one_each(family, words), family.child.is_link
+            about = not target or words.is_about(family.child, target)
+            asking = [words.is_about(node, target) for node in family.parents]
+            for leaf, told, rule in _of_family(family, own, words):
+                if about or any(asking[place] for place, _ in family.leaves[leaf]):
+                    order = not about, is_link, " => " not in rule.rule, joined, -told
+                    found.setdefault(rule.rule, (*order, rule))
         start += family.size
-    return [rule for *_, rule in sorted(found.values(), key=lambda entry: entry[:4])]
+    return [rule for *_, rule in sorted(found.values(), key=lambda entry: entry[:5])]
 
 
 def _of_family(
     family: FamilyRules, weights: Floats, words: _Words
-) -> Iterator[tuple[float, ShownRule]]:
+) -> Iterator[tuple[int, float, ShownRule]]:
+    """Yield the leaf of each rule, how much it tells, and the rule."""
     shown = np.flatnonzero(family.emitted.reshape(family.counts.shape)[:1].any(axis=0))
     counts, every = family.checkable()
     support = counts[:, shown].sum(axis=1)
@@ -119,7 +131,8 @@ def _of_family(
                 leaf, value = int(leaves[row]), int(shown[place])
                 numbers = float(shares[row, place]), float(base[place]), round(support[leaf])
                 weight = float(weights[leaf, value])
-                yield float(told[row, place]), _rule(family, leaf, value, numbers, weight, words)
+                rule = _rule(family, leaf, value, numbers, weight, words)
+                yield leaf, float(told[row, place]), rule
 
 
 def _rule(

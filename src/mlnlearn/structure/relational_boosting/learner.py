@@ -126,7 +126,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         learned from twice, once with facts that end up to so long before. Empty where the data
         always go on until the moment of a question.
     max_rules
-        Most rules of the short list that the trees are distilled into.
+        Most rules of the short list that the trees are distilled into; 0 for no list.
     seed
         Of all random draws.
     """
@@ -246,8 +246,9 @@ class _Learning:
         self.last = self.fitted(())
 
     def reads_own(self, feature: AnyFeature) -> bool:
-        """Whether a feature reads labels of other rows."""
-        return reads_own(feature, self.examples.home)
+        """Whether a feature reads labels of other rows, which the data may not tell."""
+        home = self.examples.home
+        return holds(self.view, home) and reads_own(feature, home)
 
     def _settings(self) -> TreeStepSettings:
         """Return the settings of steps, those not given by the number of examples."""
@@ -394,7 +395,10 @@ class _Learning:
             course.tell("boosting", number + 1, self.notes.steps)
         with threadpool_limits(limits=1):
             run = self._refitted(run)
-        yield self.fitted(tuple(run.trees), run.start)
+        self.last = self.fitted(tuple(run.trees), run.start)
+        yield self.last
+        if not self.learner.max_rules:  # no list is wanted, nor how it would best be fitted
+            return
         if self.runs:
             self.distilling, self.kept = chosen_settings(self.runs, self.folds, self.distilling)
         bodies = rule_bodies(run, self.learner.seed)
