@@ -131,7 +131,7 @@ class FamilyRules:
         child, *parents = found.columns
         known = child < self.child.size
         leaf = self.leaf_of([column[known] for column in parents], int(known.sum()))
-        numbers, size, places = found.counts[known], self.child.size, len(self.leaves)
+        numbers, size, places = found.mean[known], self.child.size, len(self.leaves)
         keys = np.where(leaf < 0, places, leaf) * size + child[known]
         seen = weighted_bins(keys, numbers, (places + 1) * size).reshape(-1, size)
         seen[-1] = seen.sum(axis=0)
