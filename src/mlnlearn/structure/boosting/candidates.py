@@ -191,7 +191,7 @@ class CandidateCounter:
             used.append(template)
             first.append(size)
             names.append(self._constants(template))
-            size += max(int(found[1]["constants"][0]), 1)
+            size += max(len(names[-1]), 1)
         programs = joined_programs(listed)
         programs["candidate"] = first
         arena = self.world.lookups.arena

@@ -95,14 +95,17 @@ class BodyLanguage:
         self, types: tuple[str, ...]
     ) -> Iterator[tuple[Template, tuple[Template, ...]]]:
         seen: set[tuple[Pattern, ...]] = set()
+        following: dict[tuple[str, ...], tuple[Template, ...]] = {}
         for first in self.single(types):
             if first.slot is not None or not first.new:
                 continue
             after = types + new_types(first.pattern, len(types))
-            needed = frozenset(range(len(types), len(after)))
+            if after not in following:
+                needed = frozenset(range(len(types), len(after)))
+                following[after] = tuple(self._templates(after, needed))
             second = tuple(
                 template
-                for template in self._templates(after, needed)
+                for template in following[after]
                 if not repeats((first.pattern,), template, len(after))
                 # one with an open constant is the first of no pair
                 and (template.slot is not None or _is_new_pair(first, template, len(types), seen))

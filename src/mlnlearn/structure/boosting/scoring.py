@@ -173,7 +173,8 @@ def _sums(sums: Floats, regression: Regression, rest: bool) -> Sums:
     if regression.existential:
         return Sums(moment, square, total - moment, mass - square, examples)
     if not rest:
-        return Sums(moment, square, np.zeros_like(moment), np.zeros_like(moment), examples)
+        nothing = np.zeros(len(moment))
+        return Sums(moment, square, nothing, nothing, examples)
     return Sums(moment, square, total - sums.T[3], mass - sums.T[4], examples)
 
 
@@ -234,8 +235,8 @@ def clause_gains(sums: Sums) -> Floats:
 
 
 def _gains(moment: Floats, square: Floats) -> Floats:
-    positive = square > 0
-    return np.where(positive, moment * moment / np.where(positive, square, 1.0), 0.0)
+    found: Floats = np.divide(moment * moment, square, np.zeros(len(moment)), where=square > 0)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
