@@ -6,6 +6,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 _OVERHEAD = 512
@@ -40,12 +41,14 @@ class ByteCache:
         self._used = 0
         self._kept: OrderedDict[tuple[int, Hashable], _Sized] = OrderedDict()
         self._gone: list[int] = []
+        self._changing = Lock()
 
     @property
     def used(self) -> int:
         """Bytes that are held, those of owners that are gone aside."""
-        self._sweep()
-        return self._used
+        with self._changing:
+            self._sweep()
+            return self._used
 
     def shelf(self, owner: object) -> Shelf[Any]:
         """Return a part of the cache with keys of its own, emptied when the owner is gone."""
@@ -56,21 +59,23 @@ class ByteCache:
 
     def get(self, key: tuple[int, Hashable]) -> Any:
         """Return what is kept under a key, or None."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
+        with self._changing:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
         return found
 
     def put(self, key: tuple[int, Hashable], value: _Sized) -> None:
         """Keep something, dropping what was used least recently where room is short."""
-        self._sweep()
         size = value.nbytes + _OVERHEAD
-        if size > self.limit or key in self._kept:
-            return
-        self._kept[key] = value
-        self._used += size
-        while self._used > self.limit:
-            self._drop(next(iter(self._kept)))
+        with self._changing:
+            self._sweep()
+            if size > self.limit or key in self._kept:
+                return
+            self._kept[key] = value
+            self._used += size
+            while self._used > self.limit:
+                self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[int, Hashable]) -> None:
         self._used -= self._kept.pop(key).nbytes + _OVERHEAD

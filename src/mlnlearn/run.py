@@ -54,7 +54,8 @@ class Run(Settings):
         Stop after so long, with the best model so far; None for no limit. What is learned then
         depends on the machine.
     workers
-        Processes that share the work, where a learner can share it; the result is the same.
+        Processes, or threads, that share the work, where a learner can share it; the result is the
+        same.
     progress
         Called now and then with a `Progress`.
     checkpoint
@@ -155,6 +156,12 @@ def check_time() -> None:
     course = _UNDER_WAY.get()
     if course is not None:
         course.check()
+
+
+def workers_of_run() -> int:
+    """Return how many share the work of the run that is under way; outside of runs one."""
+    course = _UNDER_WAY.get()
+    return 1 if course is None else course.run.workers
 
 
 def is_cut() -> bool:

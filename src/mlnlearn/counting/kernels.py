@@ -78,7 +78,7 @@ def _find(program, columns, groups, hash_keys, keys, found):  # type: ignore[no-
         found[row] = table[place]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_groups(programs, columns, groups, hash_keys):  # type: ignore[no-untyped-def]
     """Return, for each row of a binding table, the group of facts that a program finds, or -1."""
     rows = columns.shape[1]
@@ -87,7 +87,7 @@ def find_groups(programs, columns, groups, hash_keys):  # type: ignore[no-untype
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sum_by_example(example, values, size):  # type: ignore[no-untyped-def]
     """Sum the values of each example's rows."""
     sums = np.zeros(size, np.int64)
@@ -126,7 +126,7 @@ def _most_counts(program, size, example, found, hits, number):  # type: ignore[n
     return min(facts, examples * max(program.constants, 1))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_candidates(  # type: ignore[no-untyped-def]
     programs, columns, example, groups, hash_keys, starts, lengths, slots
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -113,6 +114,7 @@ class Lookups:
         self._lookups: dict[tuple[Predicate, tuple[int, ...], tuple[int, ...]], Lookup] = {}
         self._found: dict[tuple[Pattern, int, int | None], Found | None] = {}
         self._slots: dict[tuple[int, int], int] = {}
+        self._making = Lock()  # threads may ask; the arena grows by one at a time
 
     def lookup(
         self, predicate: Predicate, places: tuple[int, ...], constants: tuple[int, ...] = ()
@@ -188,7 +190,8 @@ class Lookups:
         """
         key = pattern, bound, slot
         if key not in self._found:
-            self._found[key] = self._find(pattern, bound, slot)
+            with self._making:
+                self._found[key] = self._find(pattern, bound, slot)
         return self._found[key]
 
     def _find(self, pattern: Pattern, bound: int, slot: int | None) -> Found | None:

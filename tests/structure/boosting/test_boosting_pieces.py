@@ -1,5 +1,6 @@
 """Counts that are summed piece by piece give the models that kept counts give, bit for bit."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -28,11 +29,11 @@ def areas():
     return university(60, areas=2, rng=3).databases
 
 
-def learned(learner, areas):
+def learned(learner, areas, workers=1):
     """The steps and shifts of a model, to the last bit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        model = learner.fit(areas).model
+        model = learner.fit(areas, ml.Run(workers=workers)).model
     return [
         ([step_to_plain(step) for step in rules.steps], rules.bias, rules.shifts)
         for rules in model.targets
@@ -51,11 +52,31 @@ def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
     assert max(map(len, pieces)) >= 1  # nodes below the root were summed in pieces too
 
 
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkeypatch):
+    expected = learned(LEARNERS[kind], areas)
+    helpers = set()
+    monkeypatch.setattr(room, "_SHARED", 0)
+    monkeypatch.setattr(room, "_CHUNK", 500)
+    whole = Features._whole
+
+    def recorded(self, body, unit):
+        helpers.add(threading.current_thread())
+        return whole(self, body, unit) if kept else None
+
+    monkeypatch.setattr(Features, "_whole", recorded)
+    for workers in (2, 8):
+        assert learned(LEARNERS[kind], areas, workers) == expected
+    assert helpers
+    assert threading.main_thread() not in helpers
+
+
 def test_little_memory_gives_the_same_model(areas, monkeypatch):
     expected = learned(LEARNERS["trees"], areas)
     passed = []
-    whole = Features._passed
-    monkeypatch.setattr(Features, "_passed", lambda *given: passed.append(given) or whole(*given))
+    whole = Features._piece
+    monkeypatch.setattr(Features, "_piece", lambda *given: passed.append(given) or whole(*given))
     with ml.counting_with(memory="1MB") as resources:
         assert learned(LEARNERS["trees"], areas) == expected
         assert 0 < resources.cache.used <= 256 << 10

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, pairwise
-from typing import Any
+from threading import RLock
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +30,17 @@ from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
+from mlnlearn.threads import in_order
+
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
 
 _WORK = 1 << 23  # rows times templates in one block
 _CHUNK = 1 << 16  # examples taken at a time, where counts are not kept
 _PIECE = 1 << 21  # rows of a binding table at a time, unless a single example has more
 _ROWS_PER_EXAMPLE = 10
+_SHARED = 1 << 14  # examples from which on threads share the work
 _TRIES = 2  # how often what the cache dropped is made again to be kept
 
 
@@ -114,6 +122,7 @@ class Features:
         self._units_of: dict[Body, list[_PrefixUnit]] = {}
         self._rows: dict[Body, int] = {}
         self._left_out: set[Pattern] = set()
+        self._making = RLock()
 
     def __len__(self) -> int:
         return self.root.size
@@ -121,25 +130,45 @@ class Features:
     def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
         """Yield all candidates to extend a conjunction, or the single literals only."""
         everyone = np.ones(len(self), np.bool_)
-        yield from self.pieces(body, pairs, everyone)
+        for found in self.each(body, pairs, everyone, list):
+            yield from found
 
-    def pieces(self, body: Body, pairs: bool, inside: NDArray[np.bool_]) -> Iterator[FeatureBlock]:
-        """Yield the candidates of a conjunction, at least for the examples inside of a node.
+    def each(
+        self,
+        body: Body,
+        pairs: bool,
+        inside: NDArray[np.bool_],
+        work: Callable[[Iterable[FeatureBlock]], R],
+    ) -> Iterator[R]:
+        """Do something with all candidates of a conjunction, for the examples inside of a node.
 
-        Blocks of the same prefix and templates belong together: each has later examples than the
-        one before. What is kept comes first, and for all examples, the rest in pieces.
+        Candidates that are counted together come together, and may come at the same time as others,
+        in another thread. What is kept comes first, and for all examples; the rest in pieces, each
+        with later examples than the one before, which is done by then. Blocks of the same prefix
+        and templates belong together.
         """
         for unit in self._units_of.get((), ()):  # every tree begins there: it goes last
             self._kept.get(unit.key)
-        passing: list[_PrefixUnit] = []
-        for unit in self._units(body, pairs):
+
+        def whole(unit: _PrefixUnit) -> tuple[R] | None:
             kept = self._whole(body, unit)
-            if kept is None:
+            return None if kept is None else (work(kept),)
+
+        units = self._units(body, pairs)
+        passing: list[_PrefixUnit] = []
+        for unit, found in zip(units, self._shared(whole, units), strict=True):
+            if found is None:
                 passing.append(unit)
             else:
-                yield from kept
+                yield from found
         if passing:
-            yield from self._passed(body, passing, np.flatnonzero(inside))
+            for part, table in self._tables(body, np.flatnonzero(inside)):
+                passed = partial(self._piece, body, part, table)
+                yield from self._shared(partial(_chain, work, passed), passing)
+
+    def _shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Share work out among threads, where it is more than sharing takes."""
+        return (in_order if len(self) >= _SHARED else map)(function, items)
 
     def holders(self, body: Body) -> tuple[Codes | Ints, Ints]:
         """Return the examples for which a conjunction has groundings, and how many."""
@@ -192,8 +221,11 @@ class Features:
             return [self._alone[body]]
         if body not in self._units_of:
             found = [self._alone[body]]
-            for first, second in self.counter.links(body):
-                rows = self._number_of_rows((*body, first.pattern))
+            links = list(self.counter.links(body))
+            joined = self._shared(
+                self._number_of_rows, [(*body, first.pattern) for first, _ in links]
+            )
+            for (first, second), rows in zip(links, joined, strict=True):
                 if rows > self.most_rows:
                     self._leave_out(first.pattern)
                 elif rows:
@@ -226,7 +258,8 @@ class Features:
     def _computed(self, body: Body, unit: _PrefixUnit) -> Iterator[FeatureBlock]:
         """Yield candidates with their counts for all examples; in pieces where tables are large."""
         if unit.rows > _PIECE:
-            yield from self._passed(body, [unit], np.arange(len(self)))
+            for part, piece in self._tables(body, np.arange(len(self))):
+                yield from self._piece(body, part, piece, unit)
             return
         table = self.table(body)
         if unit.prefix:
@@ -250,22 +283,23 @@ class Features:
         most = min(_WORK, self._most_kept // COUNT_BYTES)
         return max(most // max(len(table), 1), 1)
 
-    def _passed(self, body: Body, units: list[_PrefixUnit], chosen: Ints) -> Iterator[FeatureBlock]:
-        """Yield the candidates for some examples at a time; nothing is kept."""
+    def _piece(
+        self, body: Body, part: Ints, table: Bindings, unit: _PrefixUnit
+    ) -> Iterator[FeatureBlock]:
+        """Yield the candidates of a unit for some examples; nothing is kept."""
         most = max(_WORK // _PIECE, 1)
-        for part, table in self._tables(body, chosen):
-            for unit in units:
-                for piece in _joined(table, unit.prefix):
-                    yield from _of(part, self._blocks(body, unit, piece, most))
+        for piece in _joined(table, unit.prefix):
+            yield from _of(part, self._blocks(body, unit, piece, most))
 
     def table(self, body: Body) -> Bindings:
         """Return the binding table of a conjunction for all examples."""
         if not body:
             return self.root
-        found: Bindings | None = self._kept.get(body)
-        if found is None:
-            found = self.table(body[:-1]).join(body[-1])
-            self._kept.put(body, found)
+        with self._making:  # once, whoever asks
+            found: Bindings | None = self._kept.get(body)
+            if found is None:
+                found = self.table(body[:-1]).join(body[-1])
+                self._kept.put(body, found)
         return found
 
     def _tables(self, body: Body, chosen: Ints) -> Iterator[tuple[Ints, Bindings]]:
@@ -282,6 +316,10 @@ class Features:
 
     def _number_of_kept_rows(self, body: Body) -> int:
         return max((self._number_of_rows(body[:k]) for k in range(len(body) + 1)), default=0)
+
+
+def _chain(outer: Callable[[S], R], inner: Callable[[T], S], item: T) -> R:
+    return outer(inner(item))
 
 
 def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:

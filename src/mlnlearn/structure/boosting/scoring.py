@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,34 +119,40 @@ def node_sums(
     """
     found: dict[object, tuple[FeatureBlock, Floats]] = {}
     columns = regression.columns
-    for block in features.pieces(body, pairs, regression.inside):
-        if block.whole:  # complete already
-            sums = _no_sums(block, regression, rest)
-            _add(block, regression, rest, sums, columns)
-            yield block, _sums(sums, regression, rest)
-            continue
-        key = block.prefix, block.templates
-        if key not in found:
-            # the counts of a piece are not needed again
-            found[key] = block.without_counts(), _no_sums(block, regression, rest)
-        _add(block, regression, rest, found[key][1], columns)
-    for first, added in found.values():
-        yield first, _sums(added, regression, rest)
+
+    def added(blocks: Iterable[FeatureBlock]) -> list[tuple[FeatureBlock, Sums]]:
+        """Add blocks to their sums, and return those that are complete."""
+        complete = []
+        for block in blocks:
+            if block.whole:
+                complete.append((block, _sums_of(block, regression, rest, columns)))
+                continue
+            key = block.prefix, block.templates
+            if key not in found:
+                # the counts of a piece are not needed again
+                found[key] = block.without_counts(), _no_sums(block, regression, rest)
+            _add(block, regression, rest, found[key][1], columns)
+        return complete
+
+    for complete in features.each(body, pairs, regression.inside, added):
+        yield from complete
+    for first, sums in sorted(found.values(), key=lambda item: item[0].place):
+        yield first, _sums(sums, regression, rest)
 
 
 def clause_sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the examples, for every candidate of a block, what a clause without a rest needs."""
-    return _sums_of(block, regression, rest=False)
+    return _sums_of(block, regression, rest=False, columns=regression.columns)
 
 
 def sums_of(block: FeatureBlock, regression: Regression) -> Sums:
     """Sum over the node's examples, for every candidate of a block."""
-    return _sums_of(block, regression, rest=True)
+    return _sums_of(block, regression, rest=True, columns=regression.columns)
 
 
-def _sums_of(block: FeatureBlock, regression: Regression, rest: bool) -> Sums:
+def _sums_of(block: FeatureBlock, regression: Regression, rest: bool, columns: Floats) -> Sums:
     sums = _no_sums(block, regression, rest)
-    _add(block, regression, rest, sums, regression.columns)
+    _add(block, regression, rest, sums, columns)
     return _sums(sums, regression, rest)
 
 
@@ -190,7 +196,7 @@ def _moments(gradient, weight, path):  # type: ignore[no-untyped-def]
     return moment, square, total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add_existential(candidate, example, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]
@@ -200,7 +206,7 @@ def _add_existential(candidate, example, sums, columns):  # type: ignore[no-unty
             sums[what, 2] += 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add_counting(candidate, example, count, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]
@@ -213,7 +219,7 @@ def _add_counting(candidate, example, count, sums, columns):  # type: ignore[no-
             sums[what, 4] += columns[who, 4]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add_clause(candidate, example, count, sums, columns):  # type: ignore[no-untyped-def]
     for entry in range(len(candidate)):
         who, what = example[entry], candidate[entry]

@@ -1,0 +1,63 @@
+"""Work shared out among threads."""
+
+import threading
+
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.resources import in_use
+from mlnlearn.run import Fitted, Notes, OutOfTimeError, check_time, drive, workers_of_run
+from mlnlearn.threads import in_order
+
+
+def within(workers, action):
+    """What an action returns within a run of so many threads."""
+
+    def learn(course):
+        yield Fitted(action(), Notes())
+
+    return drive(ml.Run(workers=workers, memory="3MB"), learn).model
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_results_are_in_order_whoever_is_first(workers):
+    gate = threading.Event()
+
+    def slow(number):
+        if workers > 1 and number == 0:
+            gate.wait(10)  # the others go on meanwhile
+        gate.set() if number == 3 else None
+        return number, in_use().nbytes, workers_of_run()
+
+    found = within(workers, lambda: list(in_order(slow, range(9))))
+    assert found == [(number, 3 << 20, workers) for number in range(9)]
+
+
+def test_an_error_of_one_ends_all():
+    started = []
+
+    def fail(number):
+        started.append(number)
+        if number == 2:
+            raise ValueError("two")
+        return number
+
+    with pytest.raises(ValueError, match="two"):
+        within(2, lambda: list(in_order(fail, range(1000))))
+    assert len(started) < 20
+
+
+def test_time_is_over_in_threads_too():
+    seconds = iter(range(100))
+    run = ml.Run(workers=2, max_seconds=5, clock=lambda: next(seconds))
+
+    def learn(course):
+        yield Fitted(list(in_order(lambda _: check_time(), range(50))), Notes())
+
+    with pytest.raises(OutOfTimeError):
+        drive(run, learn)
+
+
+def test_outside_of_runs_there_is_one_thread():
+    here = threading.current_thread()
+    assert list(in_order(lambda _: threading.current_thread(), range(3))) == [here] * 3
