@@ -163,8 +163,6 @@ VALUES = ("", "logic", "cli", FACE)
 REASONS = {
     # outputs are refused that are inputs: those that rules include, those that addresses name
     "cli/outputs.py": {"mlnlearn.syntax.mln", "mlnlearn.data.load.urls"},
-    # the program says once, for all that it reads, which system files are from
-    "cli/app.py": {"mlnlearn.syntax.dialects"},
     # a condition is said in words, which the face does for whole rules
     "cli/demo_university.py": {"mlnlearn.model.sentence"},
 }

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from mlnlearn.errors import DataWarning, InputError, did_you_mean
@@ -95,6 +94,8 @@ class Registry(Mapping[str, Entry]):
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load
+
         found = dict(self._own)
         for point in entry_points(group=self.group):
             if point.name in found:

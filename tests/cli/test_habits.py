@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.cli.commands import COMMANDS
 from mlnlearn.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -157,3 +158,26 @@ def test_a_wheel_has_all_that_the_program_needs(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, f"mlnlearn {ml.__version__}\n")
+
+
+def test_commands_are_listed_by_the_first_line_of_what_they_say_of_themselves():
+    for name, entry in COMMANDS.items():
+        assert entry.load(name).help.partition("\n")[0] == entry.about
+
+
+def test_help_loads_no_command():
+    shown = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys\nfrom mlnlearn.cli.app import app\n"
+            "app(['--help'], standalone_mode=False)\n"
+            "print('loaded:', [n for n in sys.modules if n in "
+            "('mlnlearn.cli.learn', 'mlnlearn.cli.demo', 'mlnlearn.syntax')])",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "Make up data" in shown
+    assert "loaded: []" in shown

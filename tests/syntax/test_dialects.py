@@ -8,13 +8,13 @@ import pytest
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
+from mlnlearn.dialect import DIALECT
 from mlnlearn.errors import DataWarning, InputError, InputErrors
 from mlnlearn.infer.query import query
 from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from mlnlearn.syntax import parse_mln, write_mln
-from mlnlearn.syntax.dialects import DIALECT
 from mlnlearn.syntax.mln import parse_formula
 
 DECLARED = """

@@ -18,9 +18,9 @@ from mlnlearn.data.load.task import read_task
 from mlnlearn.data.load.task_data import tables_data
 from mlnlearn.data.load.triples import read_graph
 from mlnlearn.data.load.within import task_within
+from mlnlearn.dialect import DIALECTS
 from mlnlearn.model.paths.rules import read_rules
 from mlnlearn.syntax import parse_mln
-from mlnlearn.syntax.dialects import DIALECTS
 from torture import scratch
 from torture.texts import Rng, damaged
 

@@ -9,67 +9,21 @@ from typing import Annotated, Literal
 import typer
 
 import mlnlearn as ml
-from mlnlearn.cli.convert import convert
-from mlnlearn.cli.count import count
-from mlnlearn.cli.demo import demo
-from mlnlearn.cli.evaluate import evaluate
-from mlnlearn.cli.explain import explain
-from mlnlearn.cli.infer import infer
-from mlnlearn.cli.inspect import inspect
-from mlnlearn.cli.learn import learn
-from mlnlearn.cli.loglik import loglik
+from mlnlearn.cli.commands import LateGroup
 from mlnlearn.cli.options import option
-from mlnlearn.cli.plain import PlainCommand, PlainGroup
 from mlnlearn.cli.project import FILE, project_options
-from mlnlearn.cli.report import report
 from mlnlearn.cli.show import QUIET, complain
-from mlnlearn.cli.warm_up import warm_up
-from mlnlearn.cli.weights import weights
-from mlnlearn.syntax.dialects import DIALECT, check_dialect
+from mlnlearn.dialect import DIALECT, check_dialect
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 app = typer.Typer(
     name="mlnlearn",
-    cls=PlainGroup,
+    cls=LateGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog="Example:  mlnlearn demo")(demo)
-app.command(epilog="Example:  mlnlearn inspect fold1.db fold2.db --schema schema.mln")(inspect)
-app.command(
-    epilog='Example:  mlnlearn count "friends(x,y) => smokes(y)" people.db --schema schema.mln'
-)(count)
-app.command(
-    epilog="Example:  mlnlearn learn --learner mln-bt --schema schema.mln --db fold1.db fold2.db "
-    "--target advisedBy --out advising.mln"
-)(learn)
-app.command(
-    epilog="Example:  mlnlearn weights --model rules.mln --db fold1.db fold2.db --out learned.mln"
-)(weights)
-app.command(epilog="Example:  mlnlearn infer --model learned.mln --db test.db --query advisedBy")(
-    infer
-)
-app.command(
-    epilog='Example:  mlnlearn explain --model learned.mln --db test.db --atom "smokes(Anna)"'
-)(explain)
-app.command(
-    epilog="Example:  mlnlearn report --model learned.mln --db fold1.db fold2.db --out report.html"
-)(report)
-app.command(
-    epilog="Example:  mlnlearn evaluate --learner mln-bt --learner gslp --schema schema.mln "
-    "--db fold1.db fold2.db fold3.db --query advisedBy"
-)(evaluate)
-app.command(epilog="Example:  mlnlearn convert --tables shop.sqlite --out shop.db")(convert)
-app.command(epilog="Example:  mlnlearn loglik --model learned.mln --db test.db")(loglik)
-
-
-app.command("warm-up", epilog="Example:  mlnlearn warm-up")(warm_up)
-
-
-for _registered in app.registered_commands:
-    _registered.cls = PlainCommand
 
 
 def _version(wanted: bool) -> None:

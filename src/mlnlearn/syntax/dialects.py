@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from itertools import pairwise, product
 
-from mlnlearn.errors import InputError
+from mlnlearn.dialect import DIALECT
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
 from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule, free_variables
 from mlnlearn.logic.substitute import substitute_formula
 from mlnlearn.syntax.symbols import SymbolTable
 from mlnlearn.syntax.tokens import Cursor, Token
-
-DIALECTS = ("alchemy", "tuffy", "rockit", "lomrf", "pracmln")
-"""The systems whose files can be named."""
-DIALECT: ContextVar[str | None] = ContextVar("dialect", default=None)
-"""The system that files are from where a reader is not told; the program sets it."""
 
 # What only one of the systems has, by the text that a statement starts with, and what to do.
 _DIRECTIVES = {
@@ -47,14 +41,6 @@ FIXED_WEIGHTS = {
 _MARGINALS = ("P", "R", "SE")
 _NAMED_VALUE = re.compile(r"\s*\$(\w+)\s*=\s*([^\s/][^\n]*?)\s*(?://[^\n]*)?")
 _NAME_OF_VALUE = re.compile(r"\$(\w+)")
-
-
-def check_dialect(dialect: str | None) -> None:
-    """Refuse a dialect that is not one."""
-    if dialect is not None and dialect not in DIALECTS:
-        raise InputError(
-            f"no such dialect {dialect!r}", hint=f"those that are: {', '.join(DIALECTS)}"
-        )
 
 
 def marks_variables(tokens: Sequence[Token], dialect: str | None) -> bool:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 
+from mlnlearn.dialect import check_dialect
 from mlnlearn.errors import DataWarning, InputError, InputErrors, Location, raise_all
 from mlnlearn.files import RULES, read_text
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
@@ -19,7 +20,6 @@ from mlnlearn.syntax.dialects import (
     FIXED_WEIGHTS,
     PASSED_OVER,
     at_most_one_of,
-    check_dialect,
     marks_variables,
     read_cardinality,
     refuse_unsupported,
