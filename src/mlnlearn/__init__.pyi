@@ -83,6 +83,7 @@ from mlnlearn.evaluate.leaks import future_leaks as future_leaks
 from mlnlearn.evaluate.measure import measured as measured
 from mlnlearn.evaluate.metrics import scores as scores
 from mlnlearn.evaluate.predictions import predict_examples as predict_examples
+from mlnlearn.evaluate.row_importance import row_importances as row_importances
 from mlnlearn.evaluate.row_reasons import explain_rows as explain_rows
 from mlnlearn.evaluate.rows import fill_rows as fill_rows
 from mlnlearn.evaluate.rows import predict_rows as predict_rows

@@ -9,6 +9,7 @@ from rich.console import Console
 
 import mlnlearn as ml
 from mlnlearn.cli.demo import DemoResult
+from mlnlearn.cli.rows import shown_of
 
 _CUSTOMERS, _SEED = 400, 3
 _CAUSE = "count of links"
@@ -41,5 +42,5 @@ def shop(out: Console, kept: Path | None) -> DemoResult:
         len(rules),
         f"On {held_out.rows:,} customers kept aside",
         scores,
-        ml.rows_report(_TARGET, rules, held_out, effects=ml.number_effects(model, data)),
+        ml.rows_report(_TARGET, rules, held_out, databases=data.databases, **shown_of(model, data)),
     )

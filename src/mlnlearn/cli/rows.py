@@ -54,8 +54,15 @@ def learn_rows(
     chosen = getattr(notes, "chosen", name)
     page = out.with_suffix(".html")
     curve = getattr(getattr(notes, "own", notes), "curve", ())
-    effects = ml.number_effects(model, data) if isinstance(model, ml.RelationalModel) else ()
-    write_files({page: ml.rows_report(learner.target, rules, held_out, curve, effects=effects)})
+    shown = ml.rows_report(
+        learner.target,
+        rules,
+        held_out,
+        curve,
+        databases=data.databases,
+        **(shown_of(model, data) if isinstance(model, ml.RelationalModel) else {}),
+    )
+    write_files({page: shown})
     if json:
         print_json(
             {
@@ -228,16 +235,23 @@ def explain_row(
     print_table(screen, ("because", reasons.unit), parts, words=(0,))
 
 
+def shown_of(model: ml.RelationalModel, data: ml.Data) -> dict[str, Any]:
+    """Return what a page shows of a model beside its rules."""
+    return {
+        "effects": ml.number_effects(model, data),
+        "importances": ml.row_importances(model, data),
+        "reasons": list(ml.explain_rows(model, data, most=_EXPLAINED)),
+    }
+
+
 def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str = "") -> None:
     """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
-    reasons = list(ml.explain_rows(model, data, most=_EXPLAINED))
-    scores = ml.seen_scores(model, data)
     page = ml.rows_report(
         model.target,
         _shown(model),
-        scores,
+        ml.seen_scores(model, data),
         title=title,
-        reasons=reasons,
-        effects=ml.number_effects(model, data),
+        databases=data.databases,
+        **shown_of(model, data),
     )
     write_files({out: page})

@@ -66,27 +66,36 @@ def atoms_section(
         TableColumn("truth", words=True),
         TableColumn("database", words=True),
     )
-    return section(
-        "atoms",
-        "Atoms",
-        tag("p", note, class_="note"),
-        _controls(),
-        table(
-            "Atoms with their probability",
-            columns,
-            rows,
-            class_="tall atoms",
-            identity="atom-table",
-        ),
-        json_script("atom-data", {"rules": list(rules), "atoms": entries}),
+    choices = (("", "true and false"), ("true", "true only"), ("false", "false only"))
+    explained = explained_table("Atoms with their probability", columns, rows, choices)
+    data = json_script("atom-data", {"rules": list(rules), "atoms": entries})
+    return section("atoms", "Atoms", tag("p", note, class_="note"), *explained, data)
+
+
+def explained_table(
+    caption: str,
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[Cell]],
+    choices: Sequence[tuple[str, str]],
+) -> tuple[Markup, Markup]:
+    """Return a table whose rows open to say why, and what searches it.
+
+    Its first column holds the buttons of `opener`, its third what can be chosen among.
+    """
+    shown = table(caption, columns, rows, class_="tall atoms", identity="atom-table")
+    return _controls(choices), shown
+
+
+def opener(text: str, identity: int) -> Cell:
+    """Return a button that opens an explanation, by its number in the page's data."""
+    button = tag(
+        "button", text, type="button", class_="atom", aria_expanded="false", data_atom=identity
     )
+    return Cell(button, text)
 
 
-def _controls() -> Markup:
-    options = [
-        tag("option", text, value=value)
-        for value, text in (("", "true and false"), ("true", "true only"), ("false", "false only"))
-    ]
+def _controls(choices: Sequence[tuple[str, str]]) -> Markup:
+    options = [tag("option", text, value=value) for value, text in choices]
     return tag(
         "div",
         tag(
@@ -105,11 +114,8 @@ def _row(
     database = databases[number_of]
     [names] = database.decode(atoms.predicate.name, atoms.columns[:, [place]])
     text = str(Atom(atoms.predicate, tuple(map(Constant, names))))
-    button = tag(
-        "button", text, type="button", class_="atom", aria_expanded="false", data_atom=identity
-    )
     return (
-        Cell(button, text),
+        opener(text, identity),
         Cell.of(float(atoms.probability[place]), 4),
         Cell("true" if atoms.label[place] else "false"),
         Cell(database.name or f"database {number_of + 1}"),
@@ -126,7 +132,12 @@ def _entry(reasons: Reasons, rules: dict[str, int]) -> dict[str, Any]:
         said = "Hard rules contradict each other here."
     else:
         said = f"Log-odds {total}, probability {number(given, 4)}, given all other facts."
-    return {"said": said, "parts": [_plain(part, rules) for part in reasons.parts]}
+    return {"said": said, "parts": plain_parts(reasons.parts, rules)}
+
+
+def plain_parts(parts: Sequence[Contribution], rules: dict[str, int]) -> list[list[Any]]:
+    """Return what is added up as the page's script wants it, rules by their numbers."""
+    return [_plain(part, rules) for part in parts]
 
 
 def _plain(part: Contribution, rules: dict[str, int]) -> list[Any]:

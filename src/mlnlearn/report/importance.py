@@ -95,7 +95,13 @@ def _dealt_anew(database: Database, name: str) -> Database:
     )
 
 
-def importance_bars(lost: dict[str, float]) -> Markup:
+_OF_PREDICATES = (
+    "How much each predicate matters: what the mean log-likelihood of an atom loses when the "
+    "predicate’s facts are dealt to other constants at random."
+)
+
+
+def importance_bars(lost: dict[str, float], note: str = _OF_PREDICATES) -> Markup:
     """Return a bar for each predicate, as long as its share of what all lose together."""
     total = sum(max(value, 0.0) for value in lost.values()) or 1.0
     rows = [
@@ -107,8 +113,4 @@ def importance_bars(lost: dict[str, float]) -> Markup:
         )
         for name, value in lost.items()
     ]
-    note = (
-        "How much each predicate matters: what the mean log-likelihood of an atom loses when the "
-        "predicate’s facts are dealt to other constants at random."
-    )
     return tag("div", tag("p", note, class_="note"), tag("ul", *rows, class_="bars"))

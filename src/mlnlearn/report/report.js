@@ -157,7 +157,7 @@
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const text = `${row.cells[0].dataset.v} ${row.cells[3].dataset.v}`.toLowerCase();
+      const text = `${row.cells[0].dataset.v} ${row.cells[3]?.dataset.v ?? ""}`.toLowerCase();
       const fits =
         words.every((word) => text.includes(word)) &&
         (!truth.value || row.cells[2].dataset.v === truth.value);
@@ -165,7 +165,7 @@
       if (details.has(row)) details.get(row).hidden = !fits;
       shown += fits ? 1 : 0;
     }
-    count.textContent = `${shown} of ${rows.length} atoms`;
+    count.textContent = `${shown} of ${rows.length} ${table.tHead.rows[0].cells[0].textContent}s`;
   };
   search.addEventListener("input", filter);
   truth.addEventListener("change", filter);

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mlnlearn.data.database import Database
 from mlnlearn.evaluate.effects import NumberEffect
 from mlnlearn.evaluate.held_out import HeldOut
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.row_reasons import RowReasons
+from mlnlearn.model.explanation import Contribution
 from mlnlearn.model.shown import ShownRule
-from mlnlearn.report.markup import Cell, Markup, TableColumn, table, tag
+from mlnlearn.report.atoms import explained_table, opener, plain_parts
+from mlnlearn.report.importance import importance_bars
+from mlnlearn.report.markup import Cell, Markup, TableColumn, json_script, number, table, tag
 from mlnlearn.report.page import whole_page
 from mlnlearn.report.plots import Axis, Series, plot
-from mlnlearn.report.sections import section
+from mlnlearn.report.schema_diagram import data_section
+from mlnlearn.report.sections import filter_box, section
 
-_REASONS = 3
+_REASONS = 12
+_FEW = 20
+_MOST_CHOICES = 30
 _LONGEST_TITLE = 40
+_OF_FEATURES = (
+    "What the mean log-likelihood of a row loses when the values of a feature are dealt to other "
+    "rows at random."
+)
 
 
 def rows_report(
@@ -29,6 +40,8 @@ def rows_report(
     title: str = "",
     reasons: Sequence[RowReasons] = (),
     effects: Sequence[NumberEffect] = (),
+    importances: Mapping[str, float] | None = None,
+    databases: Sequence[Database] = (),
 ) -> str:
     """Return a page on a model that predicts a column or a relation.
 
@@ -48,6 +61,10 @@ def rows_report(
         Rows with what is said of them, and why.
     effects
         How answers follow numbers.
+    importances
+        What the answers rest on: see `row_importances`.
+    databases
+        The data: the page shows their schema, and what is missing in them.
 
     Examples
     --------
@@ -61,12 +78,18 @@ def rows_report(
     if held_out is not None:
         sections.append(("scores", "Scores", _scores(held_out)))
         tiles += [(name, f"{score:.3f}") for name, score, _ in held_out.in_words()]
+    if importances:
+        bars = importance_bars(dict(importances), _OF_FEATURES)
+        shown = section("importance", "What it rests on", bars)
+        sections.append(("importance", "Importance", shown))
     if effects:
         sections.append(("effects", "Effects", _effects(effects)))
     if len(curve) > 1:
         sections.append(("learning", "Learning", _curve(curve)))
     if reasons:
         sections.append(("rows", "Rows", _reasons(reasons)))
+    if databases:
+        sections.append(("data", "Data", data_section(databases)))
     heading = title or f"What is said about {target}"
     return whole_page(heading, "boosted features along links", tiles, sections, _note(held_out))
 
@@ -83,21 +106,43 @@ def _note(held_out: HeldOut | None) -> str:
 
 
 def _reasons(reasons: Sequence[RowReasons]) -> Markup:
+    """Return rows to search, each of which opens to a waterfall."""
+    rules: dict[str, int] = {}
+    entries: list[dict[str, object]] = []
+    rows: list[tuple[Cell, ...]] = []
+    for one in reasons:
+        chance = Cell("", "") if one.probability is None else Cell.of(one.probability)
+        rows.append((opener(one.row, len(rows)), chance, Cell(one.answer, one.answer)))
+        entries.append({"said": _said(one), "parts": plain_parts(_largest(one), rules)})
     columns = (
         TableColumn("row", words=True),
-        TableColumn("answer", words=True),
         TableColumn("probability"),
-        TableColumn("mostly because", words=True),
+        TableColumn("answer", words=True),
     )
-    rows = []
-    for one in reasons:
-        said = [
-            c for c in one.contributions[: _REASONS + 1] if c.rule != "before anything is known"
-        ]
-        why = "; ".join(f"{part.rule} ({part.log_odds:+.2f})" for part in said[:_REASONS])
-        chance = Cell("", "") if one.probability is None else Cell.of(one.probability)
-        rows.append((Cell(one.row, one.row), Cell(one.answer, one.answer), chance, Cell(why, why)))
-    return section("rows", "Rows", table("Rows", columns, rows, class_="tall cards"))
+    answers = sorted({one.answer for one in reasons})
+    choices = [("", "all answers"), *((answer, answer) for answer in answers[:_MOST_CHOICES])]
+    note = (
+        f"{len(rows):,} rows with what the model says of them. Open a row to see what speaks for "
+        "and against it."
+    )
+    shown = explained_table("Rows with their answers", columns, rows, choices)
+    data = json_script("atom-data", {"rules": list(rules), "atoms": entries})
+    return section("rows", "Rows", tag("p", note, class_="note"), *shown, data)
+
+
+def _said(one: RowReasons) -> str:
+    total = number(sum(part.log_odds for part in one.contributions), signed=True)
+    rather = f" rather than {one.against}" if one.against else ""
+    return f"{one.answer}{rather}: together {total} ({one.unit})."
+
+
+def _largest(one: RowReasons) -> list[Contribution]:
+    """Return what says most, and the rest in one."""
+    first, rest = one.contributions[:_REASONS], one.contributions[_REASONS:]
+    if not rest:
+        return list(first)
+    together = sum(part.log_odds for part in rest)
+    return [*first, Contribution(f"{len(rest)} others together", None, together)]
 
 
 def _rules(rules: Sequence[ShownRule]) -> Markup:
@@ -118,7 +163,9 @@ def _rules(rules: Sequence[ShownRule]) -> Markup:
         )
         for rule in rules
     ]
-    return section("rules", "Rules", table("Rules", columns, rows, class_="tall cards"))
+    many = len(rows) > _FEW
+    found = table("Rules", columns, rows, class_="tall cards" if many else "cards")
+    return section("rules", "Rules", filter_box("rules", "word …") if many else None, found)
 
 
 def _scores(held_out: HeldOut) -> Markup:
