@@ -199,3 +199,10 @@ def test_statements_without_full_stops_end_where_the_next_line_begins_another(tm
         *("smokes(+person)", "friends(+person,-person)", "level(+person,#level)"),
         "cancer(+person)",
     )
+
+
+@pytest.mark.parametrize("value", ["⑶", "9" * 5000, "-1", "many"])
+def test_parameters_that_are_no_counts_are_passed_over(tmp_path, value):
+    background = BACKGROUND.replace("nodeSize = 1", f"nodeSize = {value}")
+    data = ml.read_boostsrl(write(tmp_path / "train", PEOPLE, background=background))
+    assert data.settings == {"max_leaves": 4}

@@ -41,6 +41,7 @@ _STATEMENT = re.compile(
 _MODE = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?\Z", re.DOTALL)
 _BARE_MODE = re.compile(r"[A-Za-z_]\w*\s*\(\s*[-+#`]")  # srlearn leaves out the word 'mode:'
 _HEAD = re.compile(r"(?<![\w\"'])([A-Za-z_]\w*)\(")
+_COUNT = re.compile(r"[0-9]{1,9}\Z")
 _SETTINGS = {"nodesize": "literals_per_node", "numofclauses": "max_leaves"}
 _DEEPEST = 20
 
@@ -290,7 +291,7 @@ def _background(text: str, file: str) -> _Background:
             modes[f"{name}({','.join(places)})"] = None
         elif colon and word == "setParam":
             key, _, value = (part.strip() for part in rest.partition("="))
-            if key.lower() in _SETTINGS and value.isdigit():
+            if key.lower() in _SETTINGS and _COUNT.match(value):
                 found.settings[_SETTINGS[key.lower()]] = int(value)
         elif not colon and _HEAD.match(statement):
             found.facts.append(f"{statement}.")
