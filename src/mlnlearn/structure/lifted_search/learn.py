@@ -167,6 +167,7 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
     ) -> Iterator[Fitted[MLN, LSLNotes]]:
         """Yield the network with the unit clauses alone, and after every clause that is added."""
         databases = data.databases
+        warn_where_crowded(databases[0].schema.predicates, "lsl")
         given = {} if candidates is None else {"candidates given": map(str, candidates)}
         journal = journal_of(course.run.checkpoint, self, databases, given)
         limits = CandidateLimits(self.max_axes, self.max_terms)
@@ -174,7 +175,6 @@ class LiftedStructureLearner(Learner[MLN, LSLNotes]):
         parts = Parts(databases, self.sigma, limits, held_out=validates, growth=self.tested_growth)
         steps: list[AddedClause] = []
         yield _fitted(parts, steps, validates)
-        warn_where_crowded(parts.schema.predicates, "lsl")
         chosen = candidates
         if chosen is None:
             chosen = enumerate_clauses(
