@@ -55,24 +55,32 @@ class _Signals:
         return 128 + (self.received or signal.SIGINT)
 
 
+_signals = _Signals()
+
+
+def was_stopped(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt, or what came out of one."""
+    return isinstance(error, KeyboardInterrupt) or bool(_signals.received)
+
+
 def run() -> None:
     """Run the program: exit code 0 on success, 1 on bad input, 2 on a wrong command line."""
-    signals = _Signals()
     try:
-        _listen(signals)
+        _listen()
         _run()
     except BaseException as error:
-        if not signals.received and not isinstance(error, KeyboardInterrupt):
+        if not was_stopped(error):
             raise
         for number in _SIGNALS:  # the end is near already; nothing may interrupt it
             signal.signal(number, signal.SIG_IGN)
-    sys.exit(signals.exit_code)
+    sys.exit(_signals.exit_code)
 
 
-def _listen(signals: _Signals) -> None:
-    sys.unraisablehook = signals.unraisable
+def _listen() -> None:
+    _signals.received = 0
+    sys.unraisablehook = _signals.unraisable
     for number in _SIGNALS:
-        signal.signal(number, signals)
+        signal.signal(number, _signals)
 
 
 def _run() -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mlnlearn as ml
+from mlnlearn.cli.main import was_stopped
 from mlnlearn.cli.show import complain, is_quiet
 
 _SECONDS = 10.0
@@ -84,7 +85,9 @@ def resumable(run: ml.Run) -> Iterator[None]:
     """Say how to go on where learning, or writing what was learned, is interrupted."""
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not was_stopped(error):
+            raise
         if run.checkpoint is not None and Path(run.checkpoint).exists():
             complain("note", f"stopped; run the same command again to go on from {run.checkpoint}")
         else:
