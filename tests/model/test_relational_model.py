@@ -12,7 +12,7 @@ from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, rela
 from mlnlearn.data.population import all_atoms
 from mlnlearn.model.relational.between import paths_between
 from mlnlearn.model.relational.features import Between, Hop
-from mlnlearn.structure.relational_boosting.closing import closing_features
+from mlnlearn.structure.relational_boosting.closing import ClosingSearch
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
 SCHEMA = ml.Schema.of(
@@ -228,7 +228,7 @@ def count_by_definition(view, base, row, feature):
 def test_paths_between_two_links_are_counted_as_by_definition(seed):
     view, base = random_view(seed)
     gradients = np.random.default_rng(seed).standard_normal((12, 1))
-    features = list(closing_features(view, base, np.arange(12), gradients, 8))
+    features = list(ClosingSearch(view, base, 8).connections(gradients))
     lengths = {len(feature.hops) for feature in features}
     assert lengths == {0, 1, 2, 3}
     double = Between(

@@ -7,14 +7,16 @@ gradients over the paths by H1 and then H2 is the sum of the entries of (H1' G) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import combinations, permutations
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, islice, permutations
 from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
 from mlnlearn.model.relational.between import hop_matrix, place_codes
 from mlnlearn.model.relational.features import Between, Hop
@@ -23,139 +25,177 @@ _HOPS = 400  # most hops from one kind of place
 _MOST = 2_000_000  # entries of a product on the way
 _MANY_NAMES = 3  # fewest names of a column that is joined on
 _HUB = 10
+_WORK = 20  # products of three hops, by how many are wanted
 _Places: TypeAlias = tuple[object, ...]
 """What a hop comes from or leads to: row sets, or the names of columns."""
 _Typed: TypeAlias = tuple[Hop, _Places, _Places]
 
 
-def closing_features(
-    view: Relational, base: RowSet, rows: Ints, gradients: Floats, most: int
-) -> Iterator[Between]:
-    """Yield connections of the links of examples, at most so many of each length but the first.
+@dataclass(eq=False)
+class ClosingSearch:
+    """Finds what connects the links of examples, for several gradients of the same examples.
 
-    Parameters
+    Hops and their matrices do not depend on gradients, and are made once.
+
+    Attributes
     ----------
-    view, base, rows
-        The data and the examples, of which those rows are looked at.
-    gradients
-        Of each row; those of several classes are added up by size.
+    view, base
+        The data and the examples.
     most
-        How many.
+        Most connections of each length but the first.
     """
-    links = base.links
-    for start, end in combinations(links, 2):
-        yield from _connections(view, base, rows, (start, end), gradients, most)
+
+    view: Relational
+    base: RowSet
+    most: int
+    _matrices: dict[Hop, csr_array] = field(default_factory=dict)
+    _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
+    _goals: dict[str, dict[_Places, list[Hop]]] = field(default_factory=dict)
+    _middles: dict[tuple[_Places, str], tuple[list[Hop], csr_array]] = field(default_factory=dict)
+
+    def connections(self, gradients: Floats) -> Iterator[Between]:
+        """Yield connections, the strongest of each length.
+
+        Parameters
+        ----------
+        gradients
+            Of each example; those of several classes are added up.
+        """
+        for start, end in combinations(self.base.links, 2):
+            yield from self._between(start, end, gradients)
+
+    def matrix(self, hop: Hop) -> csr_array:
+        """Return how many rows lead from one place to another."""
+        if hop not in self._matrices:
+            self._matrices[hop] = hop_matrix(self.view, hop)
+        return self._matrices[hop]
+
+    def _between(self, start: str, end: str, gradients: Floats) -> Iterator[Between]:
+        source, goal = self.base.links[start].to, self.base.links[end].to
+        if source == goal:
+            yield Between(start, end, ())
+        pulls = self._pulls(start, end, gradients)
+        first = self._first(source)
+        for hop, leads in first:
+            if leads == (goal,):
+                yield Between(start, end, (hop,))
+        pulled = {}
+        for hop, _ in first:
+            strength = csr_array(self.matrix(hop).T @ pulls)
+            if strength.nnz <= _MOST:
+                pulled[hop] = strength
+        yield from _best(list(self._two((start, end), goal, first, pulled)), self.most)
+        yield from _best(list(self._three((start, end), goal, first, pulled)), self.most)
+
+    def _pulls(self, start: str, end: str, gradients: Floats) -> csr_array:
+        """Return the gradients of examples as a matrix of what their two links point to."""
+        rows, rows_size = place_codes(self.view, self.base, (start,))
+        columns, columns_size = place_codes(self.view, self.base, (end,))
+        known = (rows >= 0) & (columns >= 0)
+        strength = gradients[known].sum(axis=1)
+        return csr_array((strength, (rows[known], columns[known])), (rows_size, columns_size))
+
+    def _two(
+        self,
+        ends: tuple[str, str],
+        goal: str,
+        first: list[tuple[Hop, _Places]],
+        pulled: dict[Hop, csr_array],
+    ) -> Iterator[tuple[float, Between]]:
+        """Yield connections by two hops with their strength, those by one place all at once."""
+        for middle in dict.fromkeys(leads for _, leads in first):
+            ones = [hop for hop, leads in first if leads == middle and hop in pulled]
+            others, across = self._into(middle, goal)
+            if not ones or not others:
+                continue
+            counts = {hop: float(self.matrix(hop).sum()) for hop in (*ones, *others)}
+            for one in ones:
+                totals = (csr_array(pulled[one].reshape((1, -1))) @ across).toarray()[0]
+                for other, total in zip(others, totals.tolist(), strict=True):
+                    if not _returns(one, other):
+                        strength = abs(total) / float(np.sqrt(1.0 + counts[one] + counts[other]))
+                        yield strength, Between(*ends, (one, other))
+
+    def _three(
+        self,
+        ends: tuple[str, str],
+        goal: str,
+        first: list[tuple[Hop, _Places]],
+        pulled: dict[Hop, csr_array],
+    ) -> Iterator[tuple[float, Between]]:
+        """Yield connections by three hops with their strength, while there is work left to do."""
+        work = _WORK * self.most
+        by_places = self._plain
+        finals = [
+            (hop, comes)
+            for comes, hops in self._last(goal).items()
+            if not any(isinstance(place, tuple) for place in comes)
+            for hop in hops
+            if not self._is_hub(hop, True)
+        ]
+        for one, leads in first:
+            if isinstance(leads[0], tuple) or one not in pulled or self._is_hub(one, False):
+                continue
+            for final, comes in finals:
+                middles = [
+                    hop
+                    for hop in by_places.get((leads, comes), ())
+                    if not _returns(one, hop) and not _returns(hop, final)
+                ]
+                work -= 1 + len(middles) if middles else 0
+                if work < 0:
+                    return
+                both = csr_array(pulled[one] @ self.matrix(final).T) if middles else None
+                for hop in middles if both is not None and both.nnz <= _MOST else ():
+                    yield _strength(both, self.matrix(hop)), Between(*ends, (one, hop, final))
+
+    def _first(self, source: str) -> list[tuple[Hop, _Places]]:
+        """Return hops from a row set, with what they lead to."""
+        hops = (typed for rows in self.view for typed in _hops(rows, source, None))
+        return [(hop, leads) for hop, _, leads in islice(hops, _HOPS)]
+
+    def _last(self, goal: str) -> dict[_Places, list[Hop]]:
+        """Return hops to a row set, by what they come from."""
+        if goal not in self._goals:
+            found: dict[_Places, list[Hop]] = {}
+            for rows in self.view:
+                for hop, comes, _ in _hops(rows, None, goal):
+                    found.setdefault(comes, []).append(hop)
+            self._goals[goal] = found
+        return self._goals[goal]
+
+    @cached_property
+    def _plain(self) -> dict[tuple[_Places, _Places], list[Hop]]:
+        """Hops between row sets, by what they come from and lead to."""
+        found: dict[tuple[_Places, _Places], list[Hop]] = {}
+        for rows in self.view:
+            for hop, comes, leads in _hops(rows, None, None, names=False):
+                found.setdefault((comes, leads), []).append(hop)
+        return found
+
+    def _into(self, middle: _Places, goal: str) -> tuple[list[Hop], csr_array]:
+        """Return hops from a place to a row set, and the entries of their matrices as columns."""
+        if (middle, goal) not in self._middles:
+            others = self._last(goal).get(middle, [])
+            entries = [self.matrix(hop).reshape((1, -1)) for hop in others]
+            across = csr_array(vstack(entries, format="csr").T) if others else csr_array((0, 0))
+            self._middles[middle, goal] = others, across
+        return self._middles[middle, goal]
+
+    def _is_hub(self, hop: Hop, turned: bool) -> bool:
+        """Whether so many rows meet where a hop leads (comes from) that paths only count rows."""
+        if (hop, turned) not in self._hubs:
+            matrix = self.matrix(hop)
+            matrix = csr_array(matrix.T) if turned else matrix
+            places = len(np.unique(matrix.indices))
+            self._hubs[hop, turned] = bool(matrix.nnz > _HUB * places)
+        return self._hubs[hop, turned]
 
 
-def _connections(
-    view: Relational,
-    base: RowSet,
-    chosen: Ints,
-    ends: tuple[str, str],
-    gradients: Floats,
-    most: int,
-) -> Iterator[Between]:
-    start, end = ends
-    source, goal = base.links[start].to, base.links[end].to
-    if source == goal:
-        yield Between(start, end, ())
-    rows, rows_size = place_codes(view, base, (start,))
-    columns, columns_size = place_codes(view, base, (end,))
-    rows, columns = rows[chosen], columns[chosen]
-    known = (rows >= 0) & (columns >= 0)
-    strength = gradients[known, 0] if gradients.shape[1] == 1 else gradients[known].sum(axis=1)
-    pulls = csr_array((strength, (rows[known], columns[known])), shape=(rows_size, columns_size))
-    hops = _hops(view)
-    matrices: dict[Hop, csr_array] = {}
-
-    def matrix(hop: Hop) -> csr_array:
-        if hop not in matrices:
-            matrices[hop] = hop_matrix(view, hop)
-        return matrices[hop]
-
-    first = [(hop, leads) for hop, comes, leads in hops if comes == (source,)][:_HOPS]
-    last = {hop: comes for hop, comes, leads in hops if leads == (goal,)}
-    for hop, leads in first:
-        if leads == (goal,):
-            yield Between(start, end, (hop,))
-    pulled = {}
-    for hop, _ in first:
-        found = csr_array(matrix(hop).T @ pulls)
-        if found.nnz <= _MOST:
-            pulled[hop] = found
-    two = _two((start, end), first, last, pulled, matrix)
-    yield from _best(list(two), most)
-    plain = [typed for typed in hops if not any(isinstance(p, tuple) for p in typed[1] + typed[2])]
-    firm = [(hop, leads) for hop, leads in first if not isinstance(leads[0], tuple)]
-    three = _three((start, end), plain, firm, last, pulled, matrix, 20 * most)
-    yield from _best(list(three), most)
-
-
-def _two(
-    ends: tuple[str, str],
-    first: list[tuple[Hop, _Places]],
-    last: dict[Hop, _Places],
-    pulled: dict[Hop, csr_array],
-    matrix: Callable[[Hop], csr_array],
-) -> Iterator[tuple[float, Between]]:
-    """Yield connections by two hops with their strength, those by one place all at once."""
-    for middle in dict.fromkeys(leads for _, leads in first):
-        ones = [hop for hop, leads in first if leads == middle and hop in pulled]
-        others = [hop for hop, comes in last.items() if comes == middle]
-        if not ones or not others:
-            continue
-        entries = [matrix(hop).reshape((1, -1)) for hop in others]
-        across = csr_array(vstack(entries, format="csr").T)
-        counts = {hop: float(matrix(hop).sum()) for hop in (*ones, *others)}
-        for one in ones:
-            totals = (csr_array(pulled[one].reshape((1, -1))) @ across).toarray()[0]
-            for other, total in zip(others, totals.tolist(), strict=True):
-                if not _returns(one, other):
-                    strength = abs(total) / float(np.sqrt(1.0 + counts[one] + counts[other]))
-                    yield strength, Between(*ends, (one, other))
-
-
-def _three(
-    ends: tuple[str, str],
-    hops: list[_Typed],
-    first: list[tuple[Hop, _Places]],
-    last: dict[Hop, _Places],
-    pulled: dict[Hop, csr_array],
-    matrix: Callable[[Hop], csr_array],
-    work: int,
-) -> Iterator[tuple[float, Between]]:
-    """Yield connections by three hops with their strength, while there is work left to do."""
-    by_places: dict[tuple[_Places, _Places], list[Hop]] = {}
-    for hop, enters, leaves in hops:
-        by_places.setdefault((enters, leaves), []).append(hop)
-    finals = [(hop, comes) for hop, comes in last.items() if not _is_hub(csr_array(matrix(hop).T))]
-    for one, leads in first:
-        if one not in pulled or _is_hub(matrix(one)):
-            continue
-        for final, comes in finals:
-            middles = [
-                hop
-                for hop in by_places.get((leads, comes), ())
-                if not _returns(one, hop) and not _returns(hop, final)
-            ]
-            work -= 1 + len(middles) if middles else 0
-            if work < 0:
-                return
-            both = csr_array(pulled[one] @ matrix(final).T) if middles else None
-            for hop in middles if both is not None and both.nnz <= _MOST else ():
-                strength = _strength(both, matrix(hop), matrix(hop))
-                yield strength, Between(*ends, (one, hop, final))
-
-
-def _is_hub(matrix: csr_array) -> bool:
-    """Whether so many rows meet at the places that a hop leads to that paths only count rows."""
-    return bool(matrix.nnz > _HUB * len(np.unique(matrix.indices)))
-
-
-def _strength(pulled: csr_array, matrix: csr_array, other: csr_array) -> float:
+def _strength(pulled: csr_array, matrix: csr_array) -> float:
     """Return the sum of gradients over paths, by the root of how many paths there may be."""
     total = float(pulled.multiply(matrix).sum())
-    return abs(total) / float(np.sqrt(1.0 + matrix.sum() + other.sum()))
+    return abs(total) / float(np.sqrt(1.0 + 2.0 * matrix.sum()))
 
 
 def _best(found: list[tuple[float, Between]], most: int) -> list[Between]:
@@ -169,23 +209,36 @@ def _returns(one: Hop, other: Hop) -> bool:
     return turned and one.leave == (NAME,)
 
 
-def _hops(view: Relational) -> list[_Typed]:
-    """Return all hops with what they come from and lead to."""
-    found: list[_Typed] = []
-    for rows in view:
-        places = dict(_places(rows))
-        names = list(places)
-        for enter, leave in permutations(names, 2):
-            found.append((Hop(rows.name, (enter,), (leave,)), (places[enter],), (places[leave],)))
-        for enter in names:
-            rest = [name for name in names if name != enter]
-            for pair in permutations(rest, 2):
-                both = (places[pair[0]], places[pair[1]])
-                if pair[0] == NAME or pair[1] == NAME or str(both[0]) > str(both[1]):
-                    continue
-                found.append((Hop(rows.name, (enter,), pair), (places[enter],), both))
-                found.append((Hop(rows.name, pair, (enter,)), both, (places[enter],)))
-    return found
+def _hops(
+    rows: RowSet, source: str | None, goal: str | None, names: bool = True
+) -> Iterator[_Typed]:
+    """Yield hops by the rows of a row set, with what they come from and lead to.
+
+    Parameters
+    ----------
+    rows
+        The row set.
+    source, goal
+        What they must come from, or lead to; None for anything, of at least one of the two.
+    names
+        Whether columns of names may be joined on, too.
+    """
+    places = {name: kind for name, kind in _places(rows) if names or isinstance(kind, str)}
+    for enter, leave in permutations(places, 2):
+        if source in (None, places[enter]) and goal in (None, places[leave]):
+            yield Hop(rows.name, (enter,), (leave,)), (places[enter],), (places[leave],)
+    for one, kind in places.items():
+        if (source or goal or kind) != kind:
+            continue
+        rest = [name for name in places if name not in (one, NAME)]
+        for pair in permutations(rest, 2):
+            both = (places[pair[0]], places[pair[1]])
+            if str(both[0]) > str(both[1]):
+                continue
+            if goal is None:
+                yield Hop(rows.name, (one,), pair), (kind,), both
+            if source is None:
+                yield Hop(rows.name, pair, (one,)), both, (kind,)
 
 
 def _places(rows: RowSet) -> Iterator[tuple[str, object]]:

@@ -39,7 +39,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
     named_together,
     own_features,
 )
-from mlnlearn.structure.relational_boosting.closing import closing_features
+from mlnlearn.structure.relational_boosting.closing import ClosingSearch
 from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import Binned, has_column
 
@@ -353,14 +353,14 @@ class FeatureSearch:
     def _closing(self) -> dict[AnyFeature, NDArray[np.bool_]]:
         """Return connections of links, each with the runs that may use it: by their own labels."""
         most = self.settings.max_features // 4
-        rows = np.arange(self.base.rows)
+        search = ClosingSearch(self.evaluator.data, self.base, most)
         found: dict[AnyFeature, NDArray[np.bool_]] = {}
         for number in range(1 + len(self.folds)):
             gradients = self.gradients
             if number:
                 gradients = gradients.copy()
                 gradients[self.folds[number - 1]] = 0.0
-            for feature in closing_features(self.evaluator.data, self.base, rows, gradients, most):
+            for feature in search.connections(gradients):
                 picked = found.setdefault(feature, np.zeros(1 + len(self.folds), np.bool_))
                 picked[number] = True
         return found
