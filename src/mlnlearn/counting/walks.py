@@ -173,32 +173,6 @@ def expand(x, edges, trie, depth, stamps, tick, walks, out, most):  # type: igno
     return count, tick, walks, out
 
 
-def follow(graph: Graph, trie: Trie, entity: int) -> Codes:
-    """Return the rows (path, end, walks) of all paths of a trie from an entity.
-
-    Examples
-    --------
-    >>> graph = Graph.of([("a", "r", "b"), ("b", "r", "c"), ("b", "r", "a")])
-    >>> follow(graph, Trie.of([(0,), (0, 0)]), 0).tolist()
-    [[0, 1, 1], [1, 2, 1]]
-    """
-    stamps = np.full((len(graph.entities), 2), -1, np.int64)
-    walks, out = np.empty((64, trie.depth + 1), np.int32), np.empty((64, 3), np.int32)
-    count, _, _, out = expand(
-        entity,
-        edge_arrays(graph.edges),
-        trie.arrays,
-        trie.depth,
-        stamps,
-        0,
-        walks,
-        out,
-        MOST_WALKS,
-    )
-    found: Codes = out[:count]
-    return found
-
-
 def walks_of(graph: Graph, path: Path, x: int, y: int, most: int = 3) -> list[tuple[int, ...]]:
     """Return some walks along a path between two entities, as the entities they pass."""
     found: list[tuple[int, ...]] = [(x,)]

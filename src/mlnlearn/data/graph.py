@@ -108,7 +108,7 @@ class Graph:
         cls, entities: Vocabulary, relations: Vocabulary, triples: Codes, name: str = ""
     ) -> Graph:
         """Make a graph of triples of codes, in any order."""
-        return cls(entities, relations, sorted_triples(triples, len(entities)), name)
+        return cls(entities, relations, sorted_triples(triples), name)
 
     @property
     def size(self) -> int:
@@ -198,7 +198,7 @@ def triple_keys(triples: Codes, entities: int) -> Longs:
     return found
 
 
-def sorted_triples(triples: Codes, entities: int) -> Codes:
+def sorted_triples(triples: Codes) -> Codes:
     """Return triples in order, each once."""
     heads, kinds, tails = triples
     if np.any(triples < 0):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mlnlearn.errors import InputError
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT, Circuit, bind
@@ -18,8 +17,6 @@ from mlnlearn.logic.atoms import Atom, Comparison, Predicate, Variable
 from mlnlearn.logic.constants import constants_of
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies
 from mlnlearn.logic.schema import Schema
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

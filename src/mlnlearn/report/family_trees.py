@@ -18,8 +18,6 @@ _LETTER, _ROW, _BAR, _GAP, _PAD = 7.3, 24, 180, 16, 8
 _COLOURS = 9
 """Colours of a bar; further values begin again."""
 
-Path = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True)
 class _Node:

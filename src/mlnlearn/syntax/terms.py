@@ -248,7 +248,7 @@ class TermParser:
                 return built_in
             arguments, function = self._return_value(name, arguments)
             if function is not None:
-                return Application(name, function, self._typed(name, function, arguments))
+                return Application(name, function, self._typed(function, arguments))
         symbol = self.lookup(name)
         wanted = symbol.arity - int(symbol.function) if symbol else 0
         if symbol is not None and wanted != len(arguments):
@@ -259,7 +259,7 @@ class TermParser:
                 f"it is declared as {self.table.schema().declaration(name.text)}",
             )
             symbol = None
-        return Application(name, symbol, self._typed(name, symbol, arguments))
+        return Application(name, symbol, self._typed(symbol, arguments))
 
     def arguments(self, name: Token) -> list[tuple[Read, Token]]:
         """Read what stands in parentheses after a name."""
@@ -281,7 +281,7 @@ class TermParser:
         return operands
 
     def _typed(
-        self, name: Token, symbol: Predicate | None, arguments: list[tuple[Read, Token]]
+        self, symbol: Predicate | None, arguments: list[tuple[Read, Token]]
     ) -> tuple[Term, ...]:
         terms = tuple(self.value(read, token) for read, token in arguments)
         if symbol is not None:

@@ -15,7 +15,6 @@ from mlnlearn.structure.boosting.language import language_of
 from mlnlearn.structure.boosting.scoring import (
     Regression,
     clause_gains,
-    clause_sums_of,
     split_gains,
     sums_of,
 )
@@ -57,7 +56,9 @@ def check_candidates(rng, reference, features, body, gradient, weight, existenti
     members = np.flatnonzero(inside).tolist()
     total = regression.moments[2]
     for block in features.blocks(body):
-        sums, alone = sums_of(block, regression), clause_sums_of(block, regression)
+        sums, alone = (
+            sums_of(block, regression, rest, regression.columns) for rest in (True, False)
+        )
         tested = rng.permutation(block.size)[:12].tolist()
         for number in tested:
             test = block.test(number)

@@ -291,7 +291,7 @@ def split_of(parts: Sequence[Sequence[list[str]]], name: str = "") -> GraphSplit
     coded, remarks = [], []
     for title, part in zip(("train", "valid", "test"), parts, strict=True):
         triples = encoded(part, entities, relations)
-        once = sorted_triples(triples, len(entities))
+        once = sorted_triples(triples)
         if once.shape[1] < triples.shape[1]:
             lost = triples.shape[1] - once.shape[1]
             remarks.append(f"{title} lists {_triples(lost)} more than once: each counts once")

@@ -269,7 +269,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
             world,
             languages,
             examples,
-            prior_clauses(self.initial, self.targets, world.schema),
+            prior_clauses(self.initial, self.targets),
             NegativeSampling(
                 self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
             ),

@@ -9,14 +9,11 @@ from mlnlearn.errors import InputError, collected, raise_all
 from mlnlearn.logic.atoms import Atom, Comparison, Literal, Variable
 from mlnlearn.logic.clauses import as_clause
 from mlnlearn.logic.formulas import Rule
-from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import ClauseList, HornClause
 from mlnlearn.model.mln import MLN
 
 
-def prior_clauses(
-    initial: MLN | None, targets: Sequence[str], schema: Schema
-) -> dict[str, ClauseList]:
+def prior_clauses(initial: MLN | None, targets: Sequence[str]) -> dict[str, ClauseList]:
     """Read the weighted rules ``body => target`` as the clauses to start from.
 
     Examples
@@ -24,20 +21,20 @@ def prior_clauses(
     >>> mln = MLN.parse('''smokes(person)
     ... cancer(person)
     ... 1.5 smokes(x) => cancer(x)''')
-    >>> prior_clauses(mln, ["cancer"], mln.schema)["cancer"].clauses[0].weight
+    >>> prior_clauses(mln, ["cancer"])["cancer"].clauses[0].weight
     1.5
     """
     found: dict[str, list[HornClause]] = {name: [] for name in targets}
     problems: list[InputError] = []
     for rule in () if initial is None else initial.rules:
         with collected(problems):
-            target, clause = _horn(rule, targets, schema)
+            target, clause = _horn(rule, targets)
             found[target].append(clause)
     raise_all(problems)
     return {name: ClauseList(tuple(clauses)) for name, clauses in found.items()}
 
 
-def _horn(rule: Rule, targets: Sequence[str], schema: Schema) -> tuple[str, HornClause]:
+def _horn(rule: Rule, targets: Sequence[str]) -> tuple[str, HornClause]:
     clause = as_clause(rule.formula)
     if rule.weight is None or rule.hard or clause is None:
         raise InputError(f"prior knowledge must be weighted clauses, not: {rule}")

@@ -125,7 +125,7 @@ def node_sums(
         complete = []
         for block in blocks:
             if block.whole:
-                complete.append((block, _sums_of(block, regression, rest, columns)))
+                complete.append((block, sums_of(block, regression, rest, columns)))
                 continue
             key = block.prefix, block.templates
             if key not in found:
@@ -140,17 +140,8 @@ def node_sums(
         yield first, _sums(sums, regression, rest)
 
 
-def clause_sums_of(block: FeatureBlock, regression: Regression) -> Sums:
-    """Sum over the examples, for every candidate of a block, what a clause without a rest needs."""
-    return _sums_of(block, regression, rest=False, columns=regression.columns)
-
-
-def sums_of(block: FeatureBlock, regression: Regression) -> Sums:
-    """Sum over the node's examples, for every candidate of a block."""
-    return _sums_of(block, regression, rest=True, columns=regression.columns)
-
-
-def _sums_of(block: FeatureBlock, regression: Regression, rest: bool, columns: Floats) -> Sums:
+def sums_of(block: FeatureBlock, regression: Regression, rest: bool, columns: Floats) -> Sums:
+    """Sum over a node's examples, for every candidate of a block; `columns`: the regression's."""
     sums = _no_sums(block, regression, rest)
     _add(block, regression, rest, sums, columns)
     return _sums(sums, regression, rest)

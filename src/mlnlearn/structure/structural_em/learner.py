@@ -190,7 +190,7 @@ def _initial(
 ) -> tuple[TargetRules, ...]:
     """Return the model to start from, with as many steps for every target."""
     schema = databases[0].schema
-    priors = prior_clauses(base.initial, base.targets, schema)
+    priors = prior_clauses(base.initial, base.targets)
     start = [
         TargetRules(schema[name], _bias(databases, name), priors.get(name, ClauseList(())))
         for name in base.targets
