@@ -43,6 +43,40 @@ def test_atoms_tied_by_hard_clauses_change_together():
     assert result.standard_error[1] < 0.05
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_atoms_tied_by_strong_clauses_change_together(seed):
+    """Two worlds, all atoms true or none, with hills between them that no single flip crosses."""
+    result = run_chains(_alike(6), "gibbs", samples=4000, seed=seed)
+    exact = 1 / (1 + np.exp(-0.7))
+    assert abs(result.marginals[1] - exact) < 4 * result.standard_error[1]
+    assert result.standard_error[1] < 0.05
+    assert not result.stuck.any()
+
+
+def test_chains_that_strong_clauses_may_hold_are_not_said_to_have_converged():
+    """Where too many atoms would have to change at once; MC-SAT has moves for that."""
+    net = _alike(30)
+    doubtful = run_chains(net, "gibbs", samples=4000, seed=1)
+    group = np.zeros(len(doubtful.marginals), np.int64)
+    assert doubtful.judged(group)[0][0] is False
+    sure = run_chains(net, "mcsat", samples=4000, seed=1)
+    assert sure.judged(group)[0][0] is True
+    assert abs(sure.marginals[1] - 1 / (1 + np.exp(-0.7))) < 4 * sure.standard_error[1]
+
+
+def _alike(atoms):
+    """Atoms in a ring, each the same as the next by clauses of weight 20; the first is likelier."""
+    pairs = [(atom, (atom + 1) % atoms) for atom in range(atoms)]
+    clauses = [
+        (0, [(left, 1, sign), (right, 1, not sign)])
+        for left, right in pairs
+        for sign in (True, False)
+    ]
+    return network(
+        [2] * atoms, clauses, unary=[0.0, 0.7 / 20] + [0.0] * (2 * atoms - 2), weights=(20.0,)
+    )
+
+
 def test_large_hard_cluster_is_left_in_random_parts():
     """Exactly one of 60 atoms: no atom can change alone, and the clauses all hang together."""
     atoms = 60

@@ -201,7 +201,7 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
     deque(seen, maxlen=0)  # what nobody wrote
     seconds = time.process_time() - started
     if not summary.converged:
-        complain("warning", "some parts did not converge: take more --samples")
+        complain("warning", "some parts did not converge: take more --samples or another --method")
     if json:
         print_json(answers.to_dict() | {"cpu_seconds": seconds})
         return

@@ -21,14 +21,12 @@ from mlnlearn.infer.enumeration import enumerate_components
 from mlnlearn.infer.exact import is_small, refuse_contradiction
 from mlnlearn.infer.network import Flags, Floats, Network
 from mlnlearn.infer.sampling.chains import run_chains
+from mlnlearn.infer.sampling.gibbs_plan import STRONG
 from mlnlearn.infer.sampling.layout import build_layout
 from mlnlearn.infer.sampling.maxwalksat import feasible_world, maxwalksat
 from mlnlearn.model.answers import CLOSED_FORM, ComponentSummary
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.registry import METHODS
-
-# Gibbs sampling is slow to cross clauses stronger than this; MC-SAT is not.
-_STRONG = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,4 +235,4 @@ class _NetworkWorker:
 def _sampler_for(network: Network) -> Literal["gibbs", "mcsat"]:
     """Choose a sampler: MC-SAT where clauses are hard or nearly so."""
     strongest = float(np.abs(network.strengths).max(initial=0.0))
-    return "mcsat" if strongest >= _STRONG else "gibbs"
+    return "mcsat" if strongest >= STRONG else "gibbs"

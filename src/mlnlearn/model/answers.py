@@ -61,7 +61,8 @@ class ComponentSummary(NamedTuple):
     method
         What was used.
     converged
-        False where a sampler's chains disagree or belief propagation did not settle.
+        False where a sampler's chains disagree, where rules are so strong that Gibbs sampling may
+        be stuck in all chains alike, or where belief propagation did not settle.
     r_hat
         The largest R̂ of the sampled values; None for other methods.
     effective_sample_size

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.infer.network import Codes, Flags, Floats, Network
 from mlnlearn.infer.sampling import gibbs, mcsat
@@ -27,14 +28,25 @@ class SampleResult(Estimates):
 
     Attributes
     ----------
+    stuck
+        Per value, whether strong clauses may keep it as it was at first in all chains alike.
     counts
         Counts of each rule's true groundings, shape (samples, rules), if asked for.
     worlds
         Every `thin`-th world of each chain, chain after chain, if asked for.
     """
 
+    stuck: Flags
     counts: Floats | None = None
     worlds: Codes | None = None
+
+    def judged(self, group: NDArray[np.integer]) -> dict[int, tuple[bool, float, float]]:
+        """Judge groups of estimates; chains that agree say nothing where all may be stuck."""
+        doubtful = set(group[self.stuck].tolist())
+        return {
+            number: (agree and number not in doubtful, r_hat, size)
+            for number, (agree, r_hat, size) in super().judged(group).items()
+        }
 
     @property
     def expected_counts(self) -> Floats:
@@ -111,8 +123,10 @@ def run_chains(
     )
     kept_counts = [part for one in runs for part in one.counts]
     kept_worlds = [part for one in runs for part in one.worlds]
+    stuck = gibbs.stuck(plan) if method == "gibbs" else np.zeros(network.variables, np.bool_)
     return SampleResult(
         **vars(found),
+        stuck=np.repeat(stuck, network.cardinalities),
         counts=np.concatenate(kept_counts) if kept_counts else None,
         worlds=np.concatenate(kept_worlds) if kept_worlds else None,
     )

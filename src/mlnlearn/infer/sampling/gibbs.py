@@ -5,9 +5,10 @@ values: a few loads, one random number, one comparison. Other variables are scor
 of true literals of their clauses. Marginals add up the conditional probabilities instead of the
 values drawn (Rao–Blackwell: Gelfand & Smith 1990), which has a smaller variance.
 
-Hard clauses can isolate worlds from each other when one variable changes at a time. Variables tied
-together by hard clauses are therefore also redrawn jointly in every sweep: the whole cluster where
-its possible assignments are few, random connected parts of it otherwise.
+Hard clauses can isolate worlds from each other when one variable changes at a time, and strong ones
+nearly so. Variables tied together by hard clauses, and those tied by hard or strong ones, are
+therefore also redrawn jointly in every sweep: the whole cluster where its possible assignments are
+few, random connected parts of it otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from mlnlearn.compiled import njit
 from mlnlearn.infer.network import Codes, Floats
-from mlnlearn.infer.sampling.gibbs_plan import GibbsPlan, plan_of, prepare
+from mlnlearn.infer.sampling.gibbs_plan import GibbsPlan, plan_of, prepare, stuck
 from mlnlearn.infer.sampling.joint_moves import Desk, grow_set, new_desk, redraw_set
 from mlnlearn.infer.sampling.kernels import (
     Stream,
@@ -32,7 +33,17 @@ from mlnlearn.infer.sampling.kernels import (
 )
 from mlnlearn.infer.sampling.maxwalksat import feasible_world
 
-__all__ = ["GibbsPlan", "GibbsState", "complete", "init", "plan_of", "prepare", "step", "sweep"]
+__all__ = [
+    "GibbsPlan",
+    "GibbsState",
+    "complete",
+    "init",
+    "plan_of",
+    "prepare",
+    "step",
+    "stuck",
+    "sweep",
+]
 
 _NO_LIMIT = 2**62
 
@@ -120,7 +131,7 @@ def _sweeps(plan, state, sweeps, sums, worlds):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sweep(plan, state, sums):  # type: ignore[no-untyped-def]
-    """Draw every variable once, then the hard clusters; return the number of changes."""
+    """Draw every variable once, then the clusters; return the number of changes."""
     # Arrays taken out of their tuples once: inside the loop that would cost more than the draw.
     layout, tables, world, stream = plan.layout, plan.tables, state.world, state.stream
     table_start, probability, threshold = tables.table_start, tables.probability, tables.threshold
@@ -165,7 +176,7 @@ def _redraw_scored(layout, state, variable, sums):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _redraw_clusters(plan, state):  # type: ignore[no-untyped-def]
-    """Redraw the variables that hard clauses tie together, jointly."""
+    """Redraw the variables that clauses tie together, jointly."""
     layout, clusters, desk, stream = plan.layout, plan.clusters, state.desk, state.stream
     for cluster in range(len(clusters.whole)):
         first = clusters.start[cluster]
@@ -179,7 +190,10 @@ def _redraw_clusters(plan, state):  # type: ignore[no-untyped-def]
             continue
         for _ in range(0, size, 4):
             variable = clusters.variable[first + below(stream, size)]
-            grown = grow_set(layout, layout.strength, variable, clusters.member, desk, stream)
+            grown = grow_set(
+                layout, layout.strength, clusters.tie[cluster], variable, clusters.member, desk,
+                stream,
+            )  # fmt: skip
             redraw_set(
                 layout, layout.unary, layout.strength, grown, _NO_LIMIT, state.world, state.support,
                 desk, stream,

@@ -17,6 +17,8 @@ from mlnlearn.late import late
 
 special = late("scipy.special")
 
+STRONG = 5.0
+"""Gibbs sampling is slow to cross clauses stronger than this one variable at a time."""
 _MOST_NEIGHBOURS = 5
 
 
@@ -36,10 +38,23 @@ class Tables(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """Sets of variables tied by hard clauses; `whole`: drawn at once, else in random parts."""
+    """Sets of variables that clauses tie together, by hard clauses first, then by strong ones, too.
+
+    Attributes
+    ----------
+    start, variable
+        The sets; a variable can be in one of either kind.
+    tie
+        How strong the clauses are that tie each set.
+    whole
+        Whether a set is drawn at once, else in random parts.
+    member
+        Whether a variable is in any of them.
+    """
 
     start: Ints
     variable: Codes
+    tie: Floats
     whole: Flags
     member: NDArray[np.uint8]
 
@@ -71,12 +86,21 @@ def prepare(network: Network) -> GibbsPlan:
     >>> plan.tables.probability.round(3)
     array([0.881])
     """
-    return plan_of(build_layout(network))
+    layout = build_layout(network)
+    return plan_of(layout, (layout.hard, STRONG))
 
 
-def plan_of(layout: Layout) -> GibbsPlan:
-    """Prepare a network already laid out for Gibbs sampling (see `prepare`)."""
-    clusters = _clusters(layout)
+def plan_of(layout: Layout, ties: tuple[float, ...]) -> GibbsPlan:
+    """Prepare a network already laid out for Gibbs sampling (see `prepare`).
+
+    Parameters
+    ----------
+    layout
+        The network.
+    ties
+        Variables under clauses at least as strong as one of these are redrawn jointly.
+    """
+    clusters = _clusters(layout, ties)
     tables = _tables(layout, clusters)
     return GibbsPlan(_tracked(layout, tables), tables, clusters)
 
@@ -97,31 +121,76 @@ def _tracked(layout: Layout, tables: Tables) -> Layout:
     )
 
 
-def _clusters(layout: Layout) -> Clusters:
-    """Find the variables that hard clauses tie together, and the clusters with few assignments."""
-    start, variable = _hard_components(layout)
+def stuck(plan: GibbsPlan) -> Flags:
+    """Tell which variables may stay for long what they are at first, and all chains alike.
+
+    Those that soft clauses tie so strongly that worlds lie apart between which only joint moves
+    lead, where they are too many for these. No diagnostic of the chains shows that.
+
+    Examples
+    --------
+    Twenty atoms that strong clauses tie in a row, then three:
+
+    >>> from scipy.sparse import csr_array
+    >>> def row(atoms):
+    ...     near = np.arange(atoms - 1, dtype=np.int32)
+    ...     return Network(
+    ...         cardinalities=np.full(atoms, 2, np.int32),
+    ...         unary_starts=np.arange(0, 2 * atoms + 2, 2),
+    ...         unary_counts=csr_array((2 * atoms, 1)), forbidden=np.zeros(2 * atoms, bool),
+    ...         clause_starts=2 * np.arange(atoms),
+    ...         literal_variable=np.stack([near, near + 1], axis=1).ravel(),
+    ...         literal_value=np.ones(2 * atoms - 2, np.int32),
+    ...         literal_positive=np.tile([True, False], atoms - 1),
+    ...         clause_rule=np.zeros(atoms - 1, np.int32), multiplicity=np.ones(atoms - 1),
+    ...         constants=np.zeros(1), weights=np.array([9.0]))
+    >>> [bool(stuck(prepare(row(atoms))).any()) for atoms in (20, 3)]
+    [True, False]
+    """
+    clusters = plan.clusters
+    in_parts = (clusters.tie < plan.layout.hard) & ~clusters.whole
+    found = np.zeros(len(clusters.member), np.bool_)
+    found[clusters.variable[np.repeat(in_parts, np.diff(clusters.start))]] = True
+    return found
+
+
+def _clusters(layout: Layout, ties: tuple[float, ...]) -> Clusters:
+    """Find the variables that clauses tie together, and the clusters with few assignments."""
+    sets: dict[bytes, tuple[Codes, float]] = {}
+    for tie in ties:
+        start, variable = _tied_components(layout, tie)
+        for block in np.split(variable, start[1:-1]) if len(variable) else ():
+            sets.setdefault(np.sort(block).tobytes(), (block, tie))
+    blocks = [block for block, _ in sets.values()]
+    variable = np.concatenate([np.empty(0, np.int32), *blocks])
+    member = np.zeros(len(layout.cardinality), np.uint8)
+    member[variable] = 1
+    start = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
+    tie_of = np.array([tie for _, tie in sets.values()], np.float64)
+    return Clusters(start, variable, tie_of, _have_few_assignments(layout, blocks), member)
+
+
+def _have_few_assignments(layout: Layout, blocks: list[Codes]) -> Flags:
+    """Tell of which sets all assignments that break no hard clause can be walked through."""
     unary = np.where(layout.unary <= -layout.hard, layout.unary, 0.0)
     strength = np.where(layout.strength >= layout.hard, layout.strength, 0.0)
-    whole = np.zeros(len(start) - 1, np.bool_)
+    whole = np.zeros(len(blocks), np.bool_)
     world = np.zeros(len(layout.cardinality), np.int32)
     support = np.zeros(len(strength), np.int32)
     count_support(layout, world, support)
     desk = new_desk(len(world), len(support))
     stream = np.zeros(1, np.uint64)
-    for cluster in range(len(whole)):
-        block = variable[start[cluster] : start[cluster + 1]]
+    for number, block in enumerate(blocks):
         desk.chosen_set[: len(block)] = block
-        whole[cluster] = redraw_set(
+        whole[number] = redraw_set(
             layout, unary, strength, len(block), few_steps(len(block)), world, support, desk, stream
         )
-    member = np.zeros(len(world), np.uint8)
-    member[variable] = 1
-    return Clusters(start, variable, whole, member)
+    return whole
 
 
 @njit(cache=True)
-def _hard_components(layout):  # type: ignore[no-untyped-def]
-    """Return the components under hard clauses, breadth first, as starts and variables."""
+def _tied_components(layout, tie):  # type: ignore[no-untyped-def]
+    """Return the components under clauses so strong, breadth first, as starts and variables."""
     variables = len(layout.cardinality)
     seen = np.zeros(variables, np.bool_)
     order = np.empty(variables, np.int32)
@@ -141,7 +210,7 @@ def _hard_components(layout):  # type: ignore[no-untyped-def]
                 layout.variable_start[variable], layout.variable_start[variable + 1]
             ):
                 clause = layout.incident_clause[place]
-                if layout.strength[clause] < layout.hard:
+                if abs(layout.strength[clause]) < tie:
                     continue
                 for near in range(layout.clause_start[clause], layout.clause_start[clause + 1]):
                     other = layout.literal_variable[near]

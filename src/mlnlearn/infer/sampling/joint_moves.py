@@ -1,4 +1,4 @@
-"""Redrawing several variables at once, where hard clauses forbid to change one without another.
+"""Redrawing several variables at once, where hard or strong clauses keep one as others are.
 
 A set of variables is drawn exactly from its joint distribution given the rest, by walking through
 the assignments that break no hard clause: depth first, cutting off an assignment as soon as a hard
@@ -63,8 +63,8 @@ def few_steps(size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def grow_set(layout, strength, first, member, desk, stream):  # type: ignore[no-untyped-def]
-    """Choose a random set of members tied to `first` by hard clauses; return its size."""
+def grow_set(layout, strength, tie, first, member, desk, stream):  # type: ignore[no-untyped-def]
+    """Choose a random set of members tied to `first` by clauses so strong; return its size."""
     together = desk.chosen_set
     together[0] = first
     desk.inside[first] = 1
@@ -79,7 +79,7 @@ def grow_set(layout, strength, first, member, desk, stream):  # type: ignore[no-
         other = layout.literal_variable[layout.clause_start[clause] + below(stream, length)]
         fits = joint * layout.cardinality[other] <= _MOST_JOINT_VALUES
         free = member[other] == 1 and desk.inside[other] == 0
-        if strength[clause] >= layout.hard and free and fits:
+        if abs(strength[clause]) >= tie and free and fits:
             together[size] = other
             desk.inside[other] = 1
             joint *= layout.cardinality[other]

@@ -102,7 +102,7 @@ def prepare(network: Network) -> McsatPlan:
     lean[atoms] = layout.unary[first[atoms] + 1] - layout.unary[first[atoms]]
     return McsatPlan(
         layout=layout,
-        gibbs=gibbs.plan_of(layout),
+        gibbs=gibbs.plan_of(layout, (layout.hard,)),
         clause_threshold=thresholds(-np.expm1(-np.abs(layout.strength))),
         favourite=np.where(atoms, lean > 0, 0).astype(np.int32),
         atom_threshold=thresholds(-np.expm1(-np.abs(lean))),

@@ -256,7 +256,7 @@ def _wander(layout, scratch, world, variables, stream):  # type: ignore[no-untyp
         scratch.met[scratch.part[place]] = 1
     for _ in range(0, variables, 16):
         variable = scratch.part[below(stream, variables)]
-        size = grow_set(layout, strength, variable, scratch.met, desk, stream)
+        size = grow_set(layout, strength, layout.hard, variable, scratch.met, desk, stream)
         redraw_set(layout, unary, strength, size, _NO_LIMIT, world, support, desk, stream)
     for place in range(variables):
         scratch.met[scratch.part[place]] = 0
