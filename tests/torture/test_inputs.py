@@ -239,6 +239,11 @@ def test_passwords_are_not_told(source):
     assert SECRET not in shown_address(source)
 
 
+def test_the_hint_on_addresses_is_told_whole():
+    with pytest.raises(InputError, match=r"%40 for '@'; .* postgresql://user@host:port/name"):
+        read_url(f"postgresql://anna:{SECRET}/@[::1/shop")
+
+
 def test_passwords_are_not_in_values_that_are_printed():
     address = read_url(f"postgresql://anna:{SECRET}@localhost/shop")
     assert SECRET not in repr(address)

@@ -12,9 +12,10 @@ from mlnlearn.errors import InputError, Location, without_secrets
 FILES = ("sqlite", "duckdb")
 SERVERS = ("postgresql", "postgres")
 
+# Nothing in it looks like a password, which would be taken out of the message.
 _ADDRESS = (
-    "postgresql://user:password@host:port/name; in a user or password "
-    "write %2F for '/', %3F for '?', %23 for '#', %40 for '@'"
+    "in a user or password write %2F for '/', %3F for '?', %23 for '#', %40 for '@'; an address is "
+    "postgresql://user@host:port/name, with a password user:password"
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
