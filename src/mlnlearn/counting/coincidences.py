@@ -12,26 +12,24 @@ Where a predicate has exclusive places (declared ``!``), a whole block of atoms,
 the other places, is taken as false before ``a`` becomes true. Then a positive literal beside ``S``
 is false where it is false in the data, or true in the data but in the block, and is not ``a``; a
 denied one is false where it is true in the data and not in the block.
+
+All this is said of clauses in numbers (`mlnlearn.logic.canonical.coded`), in which constants may
+stand too, below zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import product
 from typing import NamedTuple
 
-from mlnlearn.logic.atoms import Atom, Predicate, Term, Variable
-from mlnlearn.logic.clauses import Clause
-from mlnlearn.logic.substitute import solve_equalities, substitute
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey
+from mlnlearn.logic.numbering import solve
 
-
-class Signed(NamedTuple):
-    """A literal that is no comparison."""
-
-    atom: Atom
-    positive: bool
+Terms = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class Case:
 
     Attributes
     ----------
-    pattern
-        The flipped atom.
+    terms
+        The arguments of the flipped atom.
     rest
         Literals that must be false.
     coefficient
@@ -50,43 +48,25 @@ class Case:
         What the clause's variables are.
     """
 
-    pattern: Atom
-    rest: tuple[Signed, ...]
+    terms: Terms
+    rest: ClauseKey
     coefficient: int
-    unifier: Mapping[Variable, Term]
+    unifier: Mapping[int, int]
 
 
-def encode(clause: Clause) -> tuple[Signed, ...] | None:
-    """Return the literals of a clause; None where it has constants or comparisons."""
-    found = []
-    for literal in clause:
-        if not isinstance(literal.atom, Atom):
-            return None
-        if not all(isinstance(term, Variable) for term in literal.atom.terms):
-            return None
-        found.append(Signed(literal.atom, literal.positive))
-    return tuple(found)
+def is_tautology(literals: Iterable[LiteralKey]) -> bool:
+    """Tell whether a clause holds an atom and its negation.
+
+    Examples
+    --------
+    >>> is_tautology(((0, 1, 2), (1, 2, 1))), is_tautology(((0, 1, 2), (1, 1, 2)))
+    (False, True)
+    """
+    distinct = set(literals)
+    return any((label ^ 1, *terms) in distinct for label, *terms in distinct)
 
 
-def encoded(clause: Clause) -> tuple[Signed, ...]:
-    """Return the literals of a candidate, which has variables only."""
-    literals = encode(clause)
-    if literals is None:
-        raise ValueError(f"a candidate has variables only: {clause}")
-    return literals
-
-
-def is_tautology(literals: Sequence[Signed]) -> bool:
-    """Tell whether a clause holds an atom and its negation."""
-    return any(
-        one.positive != other.positive and one.atom == other.atom
-        for one, other in combinations(literals, 2)
-    )
-
-
-def cases(
-    literals: tuple[Signed, ...], predicate: Predicate, exclusive: tuple[int, ...] = ()
-) -> tuple[Case, ...]:
+def cases(literals: ClauseKey, predicate: int, exclusive: tuple[int, ...] = ()) -> tuple[Case, ...]:
     """Return the cases whose counts add up to the flip counts of a predicate's atoms.
 
     Parameters
@@ -94,51 +74,50 @@ def cases(
     literals
         The clause.
     predicate
-        The predicate whose atoms flip.
+        The number of the predicate whose atoms flip.
     exclusive
         Its places of which exactly one value holds; the counts are then those of setting a block
         of atoms, all false, to one value.
 
     Examples
     --------
-    >>> p, q = Predicate("p", ("t", "t")), Predicate("q", ("t",))
-    >>> [case] = cases((Signed(p("x", "y"), True), Signed(q("y"), False)), p)
-    >>> print(case.pattern, case.rest[0].atom, case.coefficient)
-    p(x,y) q(y) 1
+    Of ``p(x,y) v !q(y)``, with ``p`` as number 0 and ``q`` as number 1:
+
+    >>> [case] = cases(((1, 0, 1), (2, 1)), 0)
+    >>> print(case.terms, case.rest, case.coefficient)
+    (0, 1) ((2, 1),) 1
     """
-    own = [literal for literal in literals if literal.atom.predicate == predicate]
-    elsewhere = [literal for literal in literals if literal.atom.predicate != predicate]
+    own = tuple(literal for literal in literals if literal[0] >> 1 == predicate)
+    elsewhere = tuple(literal for literal in literals if literal[0] >> 1 != predicate)
     if len(own) == 1:
-        return (Case(own[0].atom, tuple(elsewhere), 1 if own[0].positive else -1, {}),)
-    return _cases(tuple(own), tuple(elsewhere), exclusive)
+        return (Case(own[0][1:], elsewhere, _sign(own[0]), {}),)
+    return _cases(own, elsewhere, exclusive)
 
 
 @lru_cache(maxsize=65536)
-def _cases(
-    own: tuple[Signed, ...], elsewhere: tuple[Signed, ...], exclusive: tuple[int, ...]
-) -> tuple[Case, ...]:
-    found: dict[tuple[Atom, frozenset[Signed]], tuple[int, Mapping[Variable, Term]]] = {}
+def _cases(own: ClauseKey, elsewhere: ClauseKey, exclusive: tuple[int, ...]) -> tuple[Case, ...]:
+    found: dict[tuple[Terms, frozenset[LiteralKey]], tuple[int, Mapping[int, int]]] = {}
     for meeting in _meetings(own, exclusive):
-        unifier = solve_equalities(meeting.equal)
+        unifier = solve(meeting.equal)
         if unifier is None:
             continue
         rest = frozenset(
-            Signed(substitute(literal.atom, unifier), literal.positive)
-            for literal in (*elsewhere, *meeting.rest)
+            (label, *(unifier.get(term, term) for term in terms))
+            for label, *terms in (*elsewhere, *meeting.rest)
         )
-        if not is_tautology(tuple(rest)):
-            key = substitute(meeting.atom, unifier), rest
+        if not is_tautology(rest):
+            key = tuple(unifier.get(term, term) for term in meeting.terms), rest
             number, first = found.get(key, (0, unifier))
             found[key] = number + meeting.coefficient, first
     return tuple(
-        Case(pattern, tuple(sorted(rest, key=_order)), number, unifier)
-        for (pattern, rest), (number, unifier) in found.items()
+        Case(terms, tuple(sorted(rest)), number, unifier)
+        for (terms, rest), (number, unifier) in found.items()
         if number
     )
 
 
-def _order(literal: Signed) -> tuple[str, bool]:
-    return str(literal.atom), literal.positive
+def _sign(literal: LiteralKey) -> int:
+    return 1 if literal[0] & 1 else -1
 
 
 class _Meeting(NamedTuple):
@@ -146,8 +125,8 @@ class _Meeting(NamedTuple):
 
     Attributes
     ----------
-    atom
-        The atom.
+    terms
+        The atom's arguments.
     equal
         Pairs of terms that must be the same.
     rest
@@ -156,42 +135,45 @@ class _Meeting(NamedTuple):
         How often such groundings count.
     """
 
-    atom: Atom
-    equal: tuple[tuple[Term, Term], ...]
-    rest: tuple[Signed, ...]
+    terms: Terms
+    equal: Pairs
+    rest: ClauseKey
     coefficient: int
 
 
-def _meetings(own: Sequence[Signed], exclusive: tuple[int, ...]) -> Iterator[_Meeting]:
+def _meetings(own: Sequence[LiteralKey], exclusive: tuple[int, ...]) -> Iterator[_Meeting]:
     """Yield the ways in which some literals of a predicate, all of one sign, are the atom."""
     for chosen in product((False, True), repeat=len(own)):
         same = [literal for literal, is_atom in zip(own, chosen, strict=True) if is_atom]
         others = [literal for literal, is_atom in zip(own, chosen, strict=True) if not is_atom]
-        if not same or len({literal.positive for literal in same}) > 1:
+        if len({label for label, *_ in same}) != 1:
             continue
-        atom = same[0].atom
-        start = tuple(pair for literal in same[1:] for pair in _pairs(atom, literal.atom, ()))
-        for parts in product(*(_false_beside(atom, literal, exclusive) for literal in others)):
-            coefficient = 1 if same[0].positive else -1
-            equal, rest = start, tuple[Signed, ...]()
+        terms = same[0][1:]
+        start = tuple(pair for literal in same[1:] for pair in _pairs(terms, literal[1:], ()))
+        for parts in product(*(_false_beside(terms, literal, exclusive) for literal in others)):
+            coefficient = _sign(same[0])
+            equal, rest = start, ClauseKey()
             for part in parts:
                 coefficient *= part.coefficient
                 equal += part.equal
                 rest += part.rest
-            yield _Meeting(atom, equal, rest, coefficient)
+            yield _Meeting(terms, equal, rest, coefficient)
 
 
-def _false_beside(atom: Atom, literal: Signed, exclusive: tuple[int, ...]) -> tuple[_Meeting, ...]:
+def _false_beside(
+    terms: Terms, literal: LiteralKey, exclusive: tuple[int, ...]
+) -> tuple[_Meeting, ...]:
     """Return what adds up to: a literal is not the atom, and false, the atom's block being so."""
-    anywhere = _Meeting(atom, (), (literal,), 1)
-    block = _pairs(atom, literal.atom, exclusive)
-    if not (literal.positive and exclusive):
-        return anywhere, _Meeting(atom, block, (literal,), -1)
-    itself = _Meeting(atom, _pairs(atom, literal.atom, ()), (), -1)
-    return anywhere, _Meeting(atom, block, (Signed(literal.atom, False),), 1), itself
+    label, *own = literal
+    anywhere = _Meeting(terms, (), (literal,), 1)
+    block = _pairs(terms, own, exclusive)
+    if not (label & 1 and exclusive):
+        return anywhere, _Meeting(terms, block, (literal,), -1)
+    itself = _Meeting(terms, _pairs(terms, own, ()), (), -1)
+    return anywhere, _Meeting(terms, block, ((label ^ 1, *own),), 1), itself
 
 
-def _pairs(one: Atom, other: Atom, exclusive: tuple[int, ...]) -> tuple[tuple[Term, Term], ...]:
+def _pairs(one: Sequence[int], other: Sequence[int], exclusive: tuple[int, ...]) -> Pairs:
     """Return the terms that are equal where two atoms are the same but for exclusive places."""
-    pairs = enumerate(zip(one.terms, other.terms, strict=True))
+    pairs = enumerate(zip(one, other, strict=True))
     return tuple(pair for place, pair in pairs if place not in exclusive)

@@ -13,7 +13,7 @@ it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from mlnlearn.counting.arrays import (
     places_among,
     times,
 )
-from mlnlearn.counting.coincidences import Signed, cases
+from mlnlearn.counting.coincidences import cases
 from mlnlearn.counting.count import domain_multiples, prepared
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom
 from mlnlearn.counting.query import CountTable, Engine, Query
@@ -41,6 +41,7 @@ from mlnlearn.logic.formulas import (
     quantified_atoms,
     without_leading_forall,
 )
+from mlnlearn.logic.numbering import Numbering
 
 # Counts of unlinked arguments are listed as a table up to so many rows, else kept as a product.
 _LISTED = 1 << 20
@@ -257,21 +258,24 @@ def _flip_cases(
     predicate: Predicate,
     exclusive: tuple[int, ...],
 ) -> Iterator[FlipCase]:
-    denied = tuple(Signed(atom, False) for atom in summand.atoms)
-    for case in cases(denied, predicate, exclusive):
+    numbering = Numbering(
+        (term for atom in summand.atoms for term in atom.terms),
+        (atom.predicate for atom in summand.atoms),
+    )
+    denied = tuple(numbering.literal(atom, False) for atom in summand.atoms)
+    for case in cases(denied, numbering.predicate(predicate), exclusive):
+        unifier = {numbering.term(v): numbering.term(t) for v, t in case.unifier.items()}
         types = {
             value: kind
             for variable, kind in form.types.items()
-            if isinstance(value := _follow(summand.values[variable], case.unifier), Variable)
+            if isinstance(value := summand.values[variable], Variable)
+            and isinstance(value := unifier.get(value, value), Variable)
         }
-        rest = [literal.atom for literal in case.rest]
+        rest = [numbering.atom(literal) for literal in case.rest]
+        pattern = Atom(predicate, tuple(map(numbering.term, case.terms)))
         # more groundings of the denying clause are violated where more of the product are true
         coefficient = -case.coefficient * summand.coefficient
-        yield _flip_case(stack, case.pattern, rest, types, coefficient)
-
-
-def _follow(value: Term, unifier: Mapping[Variable, Term]) -> Term:
-    return unifier.get(value, value) if isinstance(value, Variable) else value
+        yield _flip_case(stack, pattern, rest, types, coefficient)
 
 
 def _flip_case(

@@ -17,13 +17,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.coincidences import Case, Signed, cases, is_tautology
+from mlnlearn.counting.coincidences import Case, Terms, cases, is_tautology
 from mlnlearn.counting.dense import Factor, Floats, contract
 from mlnlearn.counting.exclusive import block_atoms
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
 from mlnlearn.errors import MemoryLimitError
-from mlnlearn.logic.atoms import Atom, Predicate, Term
+from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, coded
+from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Formula
 
 MOST_CELLS = 1 << 24
@@ -65,12 +67,14 @@ class Grid:
     --------
     >>> from mlnlearn.counting.memory import MemoryEngine
     >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.atoms import Literal
+    >>> from mlnlearn.logic.clauses import clause
     >>> from mlnlearn.logic.schema import Schema
     >>> schema = Schema.of("friends(person,person)", "smokes(person)")
     >>> facts = {"friends": [("Anna", "Bob"), ("Carl", "Bob")], "smokes": [("Anna",)]}
     >>> grid = Grid(MemoryEngine([Database.from_facts(schema, facts)]))
-    >>> rule = (Signed(schema["friends"]("x", "y"), False), Signed(schema["smokes"]("y"), True))
-    >>> grid.flips(rule, schema["smokes"]).values.tolist()
+    >>> rule = clause(~Literal(schema["friends"]("x", "y")), schema["smokes"]("y"))
+    >>> grid.flips(grid.coded(rule), schema["smokes"]).values.tolist()
     [[0.0, 2.0, 0.0]]
     """
 
@@ -79,6 +83,8 @@ class Grid:
         self.stack = engine.stack
         self.most_cells = most_cells
         self._sizes = {kind: int(self.stack.sizes(kind).max()) for kind in self.stack.schema.types}
+        self._names = sorted(predicate.name for predicate in self.stack.schema.predicates)
+        self._numbers = {name: number for number, name in enumerate(self._names)}
         self.true: dict[str, Floats] = {}
         self.false: dict[str, Floats] = {}
         for predicate in self.stack.schema.predicates:
@@ -87,6 +93,10 @@ class Grid:
     def exclusive(self, predicate: str) -> tuple[int, ...]:
         """Return the places of which exactly one value holds for each choice of the others."""
         return tuple(self.stack.schema.functional.get(predicate, ()))
+
+    def coded(self, clause: Clause) -> ClauseKey:
+        """Return a plain clause in the grid's numbers."""
+        return coded(clause, lambda predicate: self._numbers[predicate.name])
 
     @staticmethod
     def cells_of(engine: Engine) -> int:
@@ -128,21 +138,20 @@ class Grid:
         soft.false = {**self.false, predicate: inside - probability}
         return soft
 
-    def condensed(
-        self, literals: tuple[Signed, ...], predicate: str
-    ) -> tuple[Grid, tuple[Signed, ...]]:
+    def condensed(self, literals: ClauseKey, predicate: str) -> tuple[Grid, ClauseKey]:
         """Return a grid, and a clause in it that has the same flip counts of a predicate's atoms.
 
         Variables that are in no atom of the predicate are summed over once and for all: where
         counts are asked again and again, with other truth values of the predicate, the rest of the
         clause need not be joined each time.
         """
-        own = {t for a, _ in literals if a.predicate.name == predicate for t in a.terms}
+        flipped = self._numbers[predicate]
+        own = {term for label, *terms in literals if label >> 1 == flipped for term in terms}
         dense = copy(self)
-        dense.true = dict(self.true)
-        kept = [lit for lit in literals if own.issuperset(lit.atom.terms)]
-        for part in _parts([lit for lit in literals if not own.issuperset(lit.atom.terms)], own):
-            outer = tuple(dict.fromkeys(t for lit in part for t in lit.atom.terms if t in own))
+        dense.true, dense._names = dict(self.true), list(self._names)
+        kept = [literal for literal in literals if own.issuperset(literal[1:])]
+        for part in _parts([lit for lit in literals if not own.issuperset(lit[1:])], own):
+            outer = tuple(dict.fromkeys(t for _, *terms in part for t in terms if t in own))
             try:
                 counted = self._contracted(part, outer) if outer else None
             except MemoryLimitError:
@@ -151,9 +160,9 @@ class Grid:
                 kept += part
             else:
                 # the counts stand where truth values do, of a relation made up for them
-                made = Predicate(f"part {len(dense.true)}", ("",) * len(outer))
-                dense.true[made.name] = counted
-                kept.append(Signed(Atom(made, outer), False))
+                kept.append((2 * len(dense._names), *outer))
+                dense._names.append(f"part {len(dense.true)}")
+                dense.true[dense._names[-1]] = counted
         return dense, tuple(kept)
 
     @staticmethod
@@ -163,22 +172,24 @@ class Grid:
         result: Floats = flips.values[index]
         return result
 
-    def violations(self, literals: tuple[Signed, ...]) -> float:
+    def violations(self, literals: ClauseKey) -> float:
         """Return the number of groundings of a clause that are false, over all databases."""
         return 0.0 if is_tautology(literals) else float(self._contracted(literals, ()).sum())
 
-    def flips(self, literals: tuple[Signed, ...], predicate: Predicate) -> GridFlips:
+    def flips(self, literals: ClauseKey, predicate: Predicate) -> GridFlips:
         """Return the flip counts of a clause for all atoms of a predicate."""
         if is_tautology(literals):
             return GridFlips((), np.zeros(len(self.stack)))
         parts = [
             (case, self._count(case))
-            for case in cases(literals, predicate, self.exclusive(predicate.name))
+            for case in cases(
+                literals, self._numbers[predicate.name], self.exclusive(predicate.name)
+            )
         ]
         places = tuple(sorted({place for case, _ in parts for place in _depends(case)}))
         if len(parts) == 1:
             case, counted = parts[0]
-            if len(set(case.pattern.terms)) == predicate.arity:
+            if len(set(case.terms)) == predicate.arity:
                 return GridFlips(places, case.coefficient * counted)
         shape = self.shape(predicate)
         values = np.zeros((shape[0], *(shape[place + 1] for place in places)))
@@ -192,17 +203,17 @@ class Grid:
             return np.ones(len(self.stack))
         used = _terms(case)
         return self._contracted(
-            case.rest, tuple(dict.fromkeys(t for t in case.pattern.terms if t in used))
+            case.rest, tuple(dict.fromkeys(term for term in case.terms if term in used))
         )
 
-    def _contracted(self, literals: Sequence[Signed], keep: Sequence[Term]) -> Floats:
+    def _contracted(self, literals: Sequence[LiteralKey], keep: Terms) -> Floats:
         """Count the groundings in which all literals are false, by some variables."""
-        # numbers are quicker than names, and plans are known again by them
-        numbers: dict[Term, int] = {}
+        # in the order in which they come, so that plans are known again
+        numbers: dict[int, int] = {}
         factors = []
-        for atom, positive in literals:
-            values = (self.false if positive else self.true)[atom.predicate.name]
-            terms = tuple(numbers.setdefault(term, len(numbers)) for term in atom.terms)
+        for label, *own in literals:
+            values = (self.false if label & 1 else self.true)[self._names[label >> 1]]
+            terms = tuple([numbers.setdefault(term, len(numbers)) for term in own])
             distinct = tuple(dict.fromkeys(terms))
             if len(distinct) < len(terms):
                 values = _diagonal(values, terms, distinct)
@@ -237,12 +248,12 @@ class Grid:
         }
 
 
-def _parts(literals: Sequence[Signed], own: Collection[Term]) -> list[list[Signed]]:
+def _parts(literals: Sequence[LiteralKey], own: Collection[int]) -> list[list[LiteralKey]]:
     """Group literals that share variables other than some."""
-    found: list[list[Signed]] = []
+    found: list[list[LiteralKey]] = []
     for literal in literals:
-        inner = set(literal.atom.terms).difference(own)
-        linked = [p for p in found if any(not inner.isdisjoint(o.atom.terms) for o in p)]
+        inner = set(literal[1:]).difference(own)
+        linked = [p for p in found if any(not inner.isdisjoint(o[1:]) for o in p)]
         found = [part for part in found if part not in linked]
         found.append([*(other for part in linked for other in part), literal])
     return found
@@ -259,19 +270,19 @@ def _diagonal(values: Floats, variables: Sequence[object], distinct: Sequence[ob
     return np.lib.stride_tricks.as_strided(values, shape, strides)
 
 
-def _terms(case: Case) -> set[Term]:
-    return {term for literal in case.rest for term in literal.atom.terms}
+def _terms(case: Case) -> set[int]:
+    return {term for _, *terms in case.rest for term in terms}
 
 
 def _depends(case: Case) -> list[int]:
     """Return the argument places on which a case's count depends."""
-    used, terms = _terms(case), case.pattern.terms
+    used, terms = _terms(case), case.terms
     return [i for i, term in enumerate(terms) if term in used or terms.count(term) > 1]
 
 
 def _add_to(values: Floats, places: tuple[int, ...], case: Case, counted: Floats) -> None:
     """Add a case's counts where its pattern matches, in an array over some places."""
-    terms = tuple(case.pattern.terms[place] for place in places)
+    terms = tuple(case.terms[place] for place in places)
     distinct = tuple(dict.fromkeys(terms))
     view = values if len(distinct) == len(terms) else _diagonal(values, terms, distinct)
     used = _terms(case)

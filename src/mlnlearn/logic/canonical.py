@@ -63,20 +63,32 @@ def is_part(part: ClauseKey, key: ClauseKey) -> bool:
     )
 
 
-def key_of(given: Clause, number: Callable[[Predicate], int]) -> ClauseKey | None:
-    """Return the key of a clause, of literals ``2p`` or, asserted, ``2p + 1``; see `clause_of`.
+def coded(given: Clause, number: Callable[[Predicate], int]) -> ClauseKey:
+    """Return a plain clause in numbers: of literals ``2p`` or, asserted, ``2p + 1``.
 
-    None where it has constants or comparisons.
+    Variables are numbered as they come.
+
+    Examples
+    --------
+    >>> p, q = Predicate("p", ("t", "t")), Predicate("q", ("t",))
+    >>> coded(clause(p("x", "y"), ~Literal(q("y"))), [p, q].index)
+    ((1, 0, 1), (2, 1))
     """
+    if not given.is_plain:
+        raise ValueError(f"a clause in numbers has variables only: {given}")
     names: dict[Term, int] = {}
-    found = []
-    for literal in given:
-        atom = literal.atom
-        if not isinstance(atom, Atom) or not all(isinstance(t, Variable) for t in atom.terms):
-            return None
-        terms = (names.setdefault(term, len(names)) for term in atom.terms)
-        found.append((2 * number(atom.predicate) + literal.positive, *terms))
-    return canonical_key(found)
+    return tuple(
+        (
+            2 * number(atom.predicate) + literal.positive,
+            *(names.setdefault(term, len(names)) for term in atom.terms),
+        )
+        for literal, atom in zip(given, given.atoms, strict=True)
+    )
+
+
+def key_of(given: Clause, number: Callable[[Predicate], int]) -> ClauseKey | None:
+    """Return the key of a clause, `coded`; None where it is not plain."""
+    return canonical_key(coded(given, number)) if given.is_plain else None
 
 
 def clause_of(key: ClauseKey, labels: Sequence[tuple[Predicate, bool]]) -> Clause:

@@ -43,6 +43,18 @@ class Clause:
         return tuple(found)
 
     @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms that are no comparisons, asserted or denied."""
+        return tuple(lit.atom for lit in self.literals if isinstance(lit.atom, Atom))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has predicates and variables only, no constants and no comparisons."""
+        return len(self.atoms) == len(self) and all(
+            isinstance(term, Variable) for atom in self.atoms for term in atom.terms
+        )
+
+    @property
     def formula(self) -> Formula:
         """The clause as a formula."""
         parts = tuple(lit.atom if lit.positive else Not(lit.atom) for lit in self.literals)

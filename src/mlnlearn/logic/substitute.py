@@ -16,6 +16,7 @@ from mlnlearn.logic.formulas import (
     free_variables,
     with_children,
 )
+from mlnlearn.logic.numbering import Numbering, solve
 
 Substitution = Mapping[Variable, Term]
 T = TypeVar("T", Atom, Comparison, AnyAtom, Literal, Clause)
@@ -132,21 +133,9 @@ def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term]
     Of variables that are equal, all become the one whose name comes first. The result is
     idempotent: applying it once is applying it for good.
     """
-    parent: dict[Variable, Term] = {}
-
-    def find(term: Term) -> Term:
-        while isinstance(term, Variable) and term in parent:
-            term = parent[term]
-        return term
-
-    for left, right in pairs:
-        a, b = find(left), find(right)
-        if a == b:
-            continue
-        if isinstance(b, Variable) and not (isinstance(a, Variable) and b.name < a.name):
-            parent[b] = a
-        elif isinstance(a, Variable):
-            parent[a] = b
-        else:
-            return None
-    return {variable: find(variable) for variable in parent}
+    numbering = Numbering(term for pair in pairs for term in pair)
+    solution = solve((numbering.number(left), numbering.number(right)) for left, right in pairs)
+    if solution is None:
+        return None
+    terms = ((numbering.term(v), numbering.term(t)) for v, t in solution.items())
+    return {variable: term for variable, term in terms if isinstance(variable, Variable)}

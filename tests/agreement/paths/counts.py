@@ -7,7 +7,6 @@ from functools import partial
 from agreement.compare import Answer, Path
 from agreement.problem import Problem, Skip, own_domains
 from agreement.reference import Worlds, listed_worlds
-from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.duck import DuckEngine
 from mlnlearn.counting.memory import MemoryEngine
@@ -53,7 +52,7 @@ def _clauses(problem: Problem) -> list[int]:
     found = []
     for place, rule in enumerate(problem.mln.rules):
         clause = as_clause(rule.formula)
-        if clause is not None and encode(clause) is not None:
+        if clause is not None and clause.is_plain:
             found.append(place)
     if not found:
         raise Skip

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from brute import brute_count
-from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -97,7 +96,7 @@ def test_flips_equal_the_engine(seed):
     for _ in range(8):
         candidate = random_clause(rng, SCHEMA, constants=0.0, most=4)
         for predicate in {literal.atom.predicate for literal in candidate}:
-            dense = grid.flips(encode(candidate), predicate)
+            dense = grid.flips(grid.coded(candidate), predicate)
             whole = np.broadcast_to(grid.spread(dense, predicate.arity), grid.shape(predicate))
             inside = grid.weight[predicate.name] > 0
             expected = grid.formula_flips(candidate.formula, predicate).values
@@ -200,5 +199,5 @@ def test_mean_field_over_blocks_is_close_to_the_exact_marginals():
         marginals[np.arange(3), chosen] += np.exp(odds)
     grid = WeightedGrid(MemoryEngine([database]))
     for start in (given, np.full_like(given, np.inf)):
-        found = together(grid, "is", given, [Coupling(encode(rule), np.array([weight]))], start)
+        found = together(grid, "is", given, [Coupling(rule, np.array([weight]))], start)
         assert found[0] == pytest.approx(marginals / mass, abs=0.01)

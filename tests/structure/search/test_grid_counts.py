@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from brute import brute_count
-from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Literal
-from mlnlearn.logic.canonical import canonical, canonical_key
+from mlnlearn.logic.canonical import canonical, key_of
 from mlnlearn.logic.clauses import clause
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
@@ -78,7 +77,7 @@ def test_flips_and_violations_equal_the_engine(seed):
     grid = WeightedGrid(engine)
     for _ in range(6):
         candidate = random_clause(rng, databases[0].schema, constants=0.0)
-        literals = encode(candidate)
+        literals = grid.coded(candidate)
         for predicate in {literal.atom.predicate for literal in candidate}:
             dense = grid.flips(literals, predicate)
             index = tuple(
@@ -222,7 +221,7 @@ def test_arrays_beyond_the_limit_are_refused():
     databases = people(np.random.default_rng(0))
     grid = WeightedGrid(MemoryEngine(databases), most_cells=40)
     p = SCHEMA["p"]
-    long = encode(clause(p("x", "y"), p("y", "z"), p("z", "u"), p("u", "x")))
+    long = grid.coded(clause(p("x", "y"), p("y", "z"), p("z", "u"), p("u", "x")))
     with pytest.raises(MemoryLimitError):
         grid.violations(long)
 
@@ -245,11 +244,7 @@ def test_number_keys_agree_with_canonical_clauses(seed):
     numbers = {name: place for place, name in enumerate("pqr")}
 
     def key(given):
-        place = {variable: number for number, variable in enumerate(given.variables)}
-        return canonical_key(
-            (2 * numbers[atom.predicate.name] + positive, *(place[term] for term in atom.terms))
-            for atom, positive in encode(given)
-        )
+        return key_of(given, lambda predicate: numbers[predicate.name])
 
     clauses = [random_clause(rng, schema, constants=0.0, most=4) for _ in range(12)]
     for one, two in product(clauses, repeat=2):

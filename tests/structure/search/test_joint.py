@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from brute import brute_count
-from mlnlearn.counting.coincidences import encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Literal
@@ -56,7 +55,7 @@ def test_weak_couplings_give_the_exact_marginals(seed):
     unit, weight = rng.normal(), rng.uniform(-0.3, 0.3)
     grid = WeightedGrid(MemoryEngine([database]))
     given = np.full((1, 4), unit)
-    coupling = Coupling(encode(SPREADS), np.array([weight]))
+    coupling = Coupling(SPREADS, np.array([weight]))
     found = together(grid, "p", given, [coupling], given)
     expected = exact(database, (P("x"), SPREADS.formula), (unit, weight))
     assert found[0] == pytest.approx(expected, abs=0.01)
@@ -76,7 +75,7 @@ def test_what_is_known_can_be_counted_beforehand(seed):
         (clause(P("x"), *body, R("w", "x"), P("y")), True),
         (clause(P("x"), P("y"), R("x", "y"), R("u", "v")), False),
     ):
-        literals = encode(given)
+        literals = grid.coded(given)
         dense, shorter = grid.condensed(literals, "p")
         belief = rng.random(grid.true["p"].shape) * (grid.weight["p"] > 0.0)
         found = dense.believing("p", belief).flips(shorter, P)
@@ -92,7 +91,7 @@ def test_the_worse_of_two_starts_counts():
     facts = {"p": [(names[0],)], "r": list(product(names, repeat=2))}
     grid = WeightedGrid(MemoryEngine([Database.from_facts(SCHEMA, facts, domains={"t": names})]))
     given = np.full((1, 10), -4.0)
-    coupling = Coupling(encode(SPREADS), np.array([1.0]))
+    coupling = Coupling(SPREADS, np.array([1.0]))
     low = together(grid, "p", given, [coupling], given)
     high = together(grid, "p", given, [coupling], np.full((1, 10), np.inf))
     assert low.max() < 0.1

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.coincidences import encoded
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Rule
@@ -65,7 +64,7 @@ class ClauseScorer:
         are unit clauses for both. (The prior would then tie the two a little.)
         """
         check_time()
-        held = {literal.atom.predicate.name: None for literal in encoded(clause)}
+        held = dict.fromkeys(atom.predicate.name for atom in clause.atoms)
         names = tuple(name for name in held if name in self.background.targets)
         if not names:
             return None

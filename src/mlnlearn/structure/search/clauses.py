@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mlnlearn.logic.atoms import Atom, Predicate
+from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.canonical import is_part, key_of
 from mlnlearn.logic.clauses import Clause
 
@@ -20,12 +20,12 @@ def predicates_in(given: Clause) -> frozenset[str]:
     >>> sorted(predicates_in(clause(p("x"), p("y"))))
     ['p']
     """
-    return frozenset(lit.atom.predicate.name for lit in given if isinstance(lit.atom, Atom))
+    return frozenset(atom.predicate.name for atom in given.atoms)
 
 
 def most_alike(given: Clause) -> int:
     """Return how many literals have the predicate that occurs most often."""
-    return max(Counter(lit.atom.predicate for lit in given if isinstance(lit.atom, Atom)).values())
+    return max(Counter(atom.predicate for atom in given.atoms).values())
 
 
 def are_related(one: Clause, other: Clause) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mlnlearn.counting.coincidences import encode, encoded
 from mlnlearn.counting.count import groundings
 from mlnlearn.counting.grid import GridFlips
 from mlnlearn.counting.query import Engine
@@ -118,7 +117,7 @@ class GridCounts:
 
     def histograms(self, clause: Clause, predicate: str) -> list[list[Histogram]]:
         """Return the flip counts of a clause, for each class of atoms and database."""
-        flips = self.grid.flips(encoded(clause), self.grid.stack.schema[predicate])
+        flips = self.grid.flips(self.grid.coded(clause), self.grid.stack.schema[predicate])
         return [
             [histogram(*rows) for rows in zip(flips.values, true, total, strict=True)]
             for true, total in self.grid.shares(predicate, flips.places)
@@ -127,7 +126,7 @@ class GridCounts:
     def true_instances(self, clause: Clause) -> float:
         """Return the number of true groundings of a clause, over all databases."""
         all_groundings = float(sum(groundings(self.grid.engine, clause.formula)))
-        return all_groundings - self.grid.violations(encoded(clause))
+        return all_groundings - self.grid.violations(self.grid.coded(clause))
 
     def together(
         self,
@@ -158,13 +157,10 @@ class GridCounts:
     def _counted(self, formula: Formula) -> dict[str, GridFlips]:
         predicates = {atom.predicate.name: atom.predicate for atom in atoms_of(formula)}
         clause = as_clause(formula)
-        literals = None if clause is None else encode(clause)
-        return {
-            name: self.grid.formula_flips(formula, predicate)
-            if literals is None
-            else self.grid.flips(literals, predicate)
-            for name, predicate in predicates.items()
-        }
+        if clause is None or not clause.is_plain:
+            return {name: self.grid.formula_flips(formula, p) for name, p in predicates.items()}
+        literals = self.grid.coded(clause)
+        return {name: self.grid.flips(literals, p) for name, p in predicates.items()}
 
     def on_cells(self, predicate: str, flips: GridFlips) -> Floats:
         """Return the flip count of each live cell."""

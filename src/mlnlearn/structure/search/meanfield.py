@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.coincidences import Signed
+from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.search.weighted_grid import WeightedGrid
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ _MARGIN = 1e-6
 class Coupling:
     """A clause that holds the unknown predicate twice or more, with its weight in each database."""
 
-    literals: tuple[Signed, ...]
+    clause: Clause
     weights: Floats
 
 
@@ -61,7 +61,6 @@ def together(
     --------
     Of two exclusive atoms, each is true half of the time; without the clause, nearly always.
 
-    >>> from mlnlearn.counting.coincidences import encode
     >>> from mlnlearn.counting.memory import MemoryEngine
     >>> from mlnlearn.data.database import Database
     >>> from mlnlearn.logic.atoms import Literal
@@ -73,14 +72,14 @@ def together(
     >>> one, other = (~Literal(schema["is"]("x", value)) for value in "vw")
     >>> rule = clause(one, other, schema["same"]("v", "w"))
     >>> given = np.full((1, 1, 2), 3.0)
-    >>> found = together(grid, "is", given, [Coupling(encode(rule), np.array([3.0]))], given)
+    >>> found = together(grid, "is", given, [Coupling(rule, np.array([3.0]))], given)
     >>> found.round(1).tolist()
     [[[0.5, 0.5]]]
     """
     flipped = grid.stack.schema[predicate]
     belief = grid.probability(predicate, start)
     rate, before = 1.0, np.inf
-    condensed = [grid.condensed(coupling.literals, predicate) for coupling in couplings]
+    condensed = [grid.condensed(grid.coded(each.clause), predicate) for each in couplings]
     for _ in range(_STEPS):
         odds = given
         for coupling, (dense, literals) in zip(couplings, condensed, strict=True):

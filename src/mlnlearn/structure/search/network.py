@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.coincidences import Signed, encode
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula, Rule
@@ -219,15 +218,15 @@ class Model:
         """Return the numbers of the clauses in which a predicate occurs more than once."""
         return [
             number
-            for number, literals in enumerate(self._literals)
-            if sum(literal.atom.predicate.name == predicate for literal in literals) > 1
+            for number, clause in enumerate(self._clauses)
+            if [atom.predicate.name for atom in clause.atoms].count(predicate) > 1
         ]
 
     @cached_property
-    def _literals(self) -> list[tuple[Signed, ...]]:
-        """The clauses among the formulas; what is none counts as it does in the data."""
+    def _clauses(self) -> list[Clause]:
+        """The plain clauses among the formulas; what is none counts as it does in the data."""
         clauses = map(as_clause, self.formulas)
-        return [() if clause is None else encode(clause) or () for clause in clauses]
+        return [found if found is not None and found.is_plain else Clause(()) for found in clauses]
 
     def _together(self, predicate: str) -> float:
         """Return the log-score of a predicate's atoms when none of them is known."""
@@ -236,7 +235,7 @@ class Model:
         return self.counts.together(
             predicate,
             [(self.formulas[n], weights[:, n]) for n in sorted(single)],
-            [Coupling(self._literals[n], weights[:, n]) for n in coupled],
+            [Coupling(self._clauses[n], weights[:, n]) for n in coupled],
         )
 
     def _rows(self, databases: NDArray[np.bool_]) -> list[Rows]:
