@@ -14,9 +14,9 @@ from itertools import combinations, islice, permutations
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
-from mlnlearn.counting.aggregates import Floats
+from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
 from mlnlearn.model.relational.between import hop_matrix, place_codes
 from mlnlearn.model.relational.features import Between, Hop
@@ -29,6 +29,51 @@ _WORK = 20  # products of three hops, by how many are wanted
 _Places: TypeAlias = tuple[object, ...]
 """What a hop comes from or leads to: row sets, or the names of columns."""
 _Typed: TypeAlias = tuple[Hop, _Places, _Places]
+
+
+@dataclass(frozen=True, eq=False)
+class _Into:
+    """Hops between the same places, with the entries of their matrices.
+
+    Attributes
+    ----------
+    hops
+        The hops.
+    places
+        Where in a matrix any of them has an entry, in rising order, as one number.
+    entries
+        A row a hop, a column a place: places are few, where all pairs would not fit in memory.
+    """
+
+    hops: list[Hop]
+    places: Ints
+    entries: csr_array
+
+    @classmethod
+    def of(cls, hops: list[Hop], matrices: list[csr_array]) -> _Into:
+        """Flatten matrices of the same shape."""
+        found = [_flat(matrix) for matrix in matrices]
+        places = np.unique(np.concatenate([place for place, _ in found] or [np.zeros(0, np.int64)]))
+        starts = np.cumsum([0, *(len(place) for place, _ in found)])
+        values = np.concatenate([value for _, value in found] or [np.zeros(0)])
+        columns = [np.searchsorted(places, place) for place, _ in found]
+        listed = np.concatenate(columns or [np.zeros(0, np.int64)])
+        return cls(hops, places, csr_array((values, listed, starts), (len(hops), len(places))))
+
+    def products(self, pulled: csr_array) -> Floats:
+        """Return the sum of a matrix times that of each hop, entry by entry."""
+        flat, values = _flat(pulled)
+        at = np.searchsorted(self.places, flat)
+        here = at < len(self.places)
+        here[here] = self.places[at[here]] == flat[here]
+        found: Floats = self.entries @ np.bincount(at[here], values[here], len(self.places))
+        return found
+
+
+def _flat(matrix: csr_array) -> tuple[Ints, Floats]:
+    """Return where a matrix has entries, row by row as one number, and the entries."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows * matrix.shape[1] + matrix.indices, matrix.data
 
 
 @dataclass(eq=False)
@@ -51,7 +96,7 @@ class ClosingSearch:
     _matrices: dict[Hop, csr_array] = field(default_factory=dict)
     _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
     _goals: dict[str, dict[_Places, list[Hop]]] = field(default_factory=dict)
-    _middles: dict[tuple[_Places, str], tuple[list[Hop], csr_array]] = field(default_factory=dict)
+    _middles: dict[tuple[_Places, str], _Into] = field(default_factory=dict)
 
     def connections(self, gradients: Floats) -> Iterator[Between]:
         """Yield connections, the strongest of each length.
@@ -105,13 +150,13 @@ class ClosingSearch:
         """Yield connections by two hops with their strength, those by one place all at once."""
         for middle in dict.fromkeys(leads for _, leads in first):
             ones = [hop for hop, leads in first if leads == middle and hop in pulled]
-            others, across = self._into(middle, goal)
-            if not ones or not others:
+            into = self._into(middle, goal) if ones else None
+            if into is None or not into.hops:
                 continue
-            counts = {hop: float(self.matrix(hop).sum()) for hop in (*ones, *others)}
+            counts = {hop: float(self.matrix(hop).sum()) for hop in (*ones, *into.hops)}
             for one in ones:
-                totals = (csr_array(pulled[one].reshape((1, -1))) @ across).toarray()[0]
-                for other, total in zip(others, totals.tolist(), strict=True):
+                totals = into.products(pulled[one])
+                for other, total in zip(into.hops, totals.tolist(), strict=True):
                     if not _returns(one, other):
                         strength = abs(total) / float(np.sqrt(1.0 + counts[one] + counts[other]))
                         yield strength, Between(*ends, (one, other))
@@ -173,13 +218,11 @@ class ClosingSearch:
                 found.setdefault((comes, leads), []).append(hop)
         return found
 
-    def _into(self, middle: _Places, goal: str) -> tuple[list[Hop], csr_array]:
-        """Return hops from a place to a row set, and the entries of their matrices as columns."""
+    def _into(self, middle: _Places, goal: str) -> _Into:
+        """Return hops from a place to a row set, with the entries of their matrices."""
         if (middle, goal) not in self._middles:
             others = self._last(goal).get(middle, [])
-            entries = [self.matrix(hop).reshape((1, -1)) for hop in others]
-            across = csr_array(vstack(entries, format="csr").T) if others else csr_array((0, 0))
-            self._middles[middle, goal] = others, across
+            self._middles[middle, goal] = _Into.of(others, [self.matrix(hop) for hop in others])
         return self._middles[middle, goal]
 
     def _is_hub(self, hop: Hop, turned: bool) -> bool:
