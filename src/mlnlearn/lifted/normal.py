@@ -19,7 +19,8 @@ from mlnlearn.lifted.sizes import (
     symbols_of,
     times,
 )
-from mlnlearn.lifted.theory import Items, Theory, canonical_items
+from mlnlearn.lifted.theory import Theory, canonical_items
+from mlnlearn.logic.canonical import ClauseKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,11 @@ def normal_form(component: Theory) -> NormalForm:
         {new: tuple(blocks[b] for b in component.families[old]) for old, new in families.items()},
     )
     for items, linear in component.soft.items():
-        renamed = canonical_items(tuple(sorted((families[f], vs) for f, vs in items)))
+        renamed = canonical_items((families[family], *vs) for family, *vs in items)
         theory.soft[renamed] = {w: substituted(m, values) for w, m in linear.items()}
     for items, multiple in component.hard.items():
-        moved = ((2 * families[label >> 1] + (label & 1), vs) for label, vs in items)
-        theory.hard[canonical_items(tuple(sorted(moved)))] = substituted(multiple, values)
+        moved = ((2 * families[label >> 1] + (label & 1), *vs) for label, *vs in items)
+        theory.hard[canonical_items(moved)] = substituted(multiple, values)
     return NormalForm(_key(theory), theory, arguments)
 
 
@@ -76,14 +77,14 @@ def _order(component: Theory) -> list[int]:
     """Order the families by their arguments and the products they are in."""
     uses: dict[int, list[tuple[object, ...]]] = {family: [] for family in component.families}
 
-    def note(items: Items, what: tuple[int, ...], shift: int) -> None:
-        for place, (label, variables) in enumerate(items):
-            uses[label >> shift].append((len(items), what, place, variables))
+    def note(items: ClauseKey, what: tuple[int, ...], shift: int) -> None:
+        for place, (label, *variables) in enumerate(items):
+            uses[label >> shift].append((len(items), what, place, tuple(variables)))
 
     for items, linear in component.soft.items():
         note(items, tuple(sorted(linear)), 0)
     for items in component.hard:
-        note(items, tuple(label & 1 for label, _ in items), 1)
+        note(items, tuple(label & 1 for label, *_ in items), 1)
 
     def place(family: int) -> tuple[int, str]:
         return len(component.families[family]), repr(sorted(uses[family], key=repr))

@@ -44,11 +44,11 @@ def _spread(theory: Theory, places: Places) -> Places | None:
     while changed:
         changed = False
         for atoms in products:
-            known = next(((f, vs) for f, vs in atoms if f in places), None)
+            known = next((atom for atom in atoms if atom[0] in places), None)
             if known is None:
                 continue
-            chosen = {known[1][place] for place in places[known[0]]}
-            for family, variables in atoms:
+            chosen = {known[1 + place] for place in places[known[0]]}
+            for family, *variables in atoms:
                 own = tuple(i for i, v in enumerate(variables) if v in chosen)
                 if len(own) != len(chosen) or places.get(family, own) != own:
                     return None
@@ -67,7 +67,7 @@ def _busiest(theory: Theory, families: list[int]) -> list[int]:
     uses = dict.fromkeys(families, 0)
     for atoms in theory.products():
         if len(atoms) > 1:
-            for family in {f for f, _ in atoms}:
+            for family in {family for family, *_ in atoms}:
                 if family in uses:
                     uses[family] += 1
     return sorted(families, key=lambda family: (-uses[family], family))

@@ -16,8 +16,9 @@ from mlnlearn.errors import InputError
 from mlnlearn.lifted.plan import NotLiftable, SearchBudget
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, constant, symbol, times
 from mlnlearn.lifted.skolem import Skolemiser
-from mlnlearn.lifted.theory import SIGN, Item, Linear, Theory, rest_of, steps_of
+from mlnlearn.lifted.theory import SIGN, Linear, Theory, rest_of, steps_of
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Variable
+from mlnlearn.logic.canonical import LiteralKey
 from mlnlearn.logic.formulas import (
     Formula,
     free_variables,
@@ -107,14 +108,14 @@ class Shatterer:
         for clause in clauses_of(plain):
             for binding in self._bindings(plain):
                 self.budget.spend(steps_of(len(set(binding.values()))))
-                items: list[Item] = []
+                items: list[LiteralKey] = []
                 for literal in clause:
                     truth = self._truth(literal.atom, binding)
                     if truth is not None and truth == literal.positive:
                         break
                     if truth is None:
-                        family, variables = self._item(literal.atom, binding)
-                        items.append((2 * family + literal.positive, variables))
+                        family, *variables = self._item(literal.atom, binding)
+                        items.append((2 * family + literal.positive, *variables))
                 else:
                     self.theory.add_hard(items, self._rest(items, binding))
 
@@ -150,10 +151,10 @@ class Shatterer:
             self.theory.families[number] = tuple(b for b, _ in distinct if self._is_open(b))
         return self.names[key]
 
-    def item(self, predicate: Predicate, places: Sequence[Place]) -> Item:
+    def item(self, predicate: Predicate, places: Sequence[Place]) -> LiteralKey:
         """Return the atom with arguments in given places."""
-        held = tuple(_variable(p) for p in dict.fromkeys(places) if self._is_open(p[0]))
-        return self.family(predicate, places), held
+        held = (_variable(p) for p in dict.fromkeys(places) if self._is_open(p[0]))
+        return self.family(predicate, places), *held
 
     def _is_open(self, block: int) -> bool:
         return self.blocks[block].constant is None
@@ -211,7 +212,7 @@ class Shatterer:
                 places.append(binding[term])
         return tuple(places)
 
-    def _item(self, atom: AnyAtom, binding: Binding) -> Item:
+    def _item(self, atom: AnyAtom, binding: Binding) -> LiteralKey:
         assert isinstance(atom, Atom)
         places = self._places(atom, binding)
         assert places is not None
@@ -219,9 +220,9 @@ class Shatterer:
 
     def _placed(
         self, atoms: Iterable[AnyAtom], binding: Binding
-    ) -> tuple[list[Item], SizePolynomial] | None:
+    ) -> tuple[list[LiteralKey], SizePolynomial] | None:
         """Write a product of atoms in families; None where evidence makes it false."""
-        items: list[Item] = []
+        items: list[LiteralKey] = []
         for atom in atoms:
             truth = self._truth(atom, binding)
             if truth is False:
@@ -230,7 +231,7 @@ class Shatterer:
                 items.append(self._item(atom, binding))
         return items, self._rest(items, binding)
 
-    def _rest(self, items: Iterable[Item], binding: Binding) -> SizePolynomial:
+    def _rest(self, items: Iterable[LiteralKey], binding: Binding) -> SizePolynomial:
         places = [place for place in dict.fromkeys(binding.values()) if self._is_open(place[0])]
         return rest_of(self.theory, {_variable(place): place[0] for place in places}, items)
 

@@ -20,9 +20,8 @@ from math import factorial
 from typing import TypeAlias
 
 from mlnlearn.lifted.sizes import ONE, SizePolynomial, negated, plus, shifted, symbol, times
+from mlnlearn.logic.canonical import ClauseKey, LiteralKey, canonical_key
 
-Item: TypeAlias = tuple[int, tuple[int, ...]]
-Items: TypeAlias = tuple[Item, ...]
 Linear: TypeAlias = Mapping[int, SizePolynomial]
 
 SIGN = -1
@@ -42,24 +41,24 @@ class Theory:
     families
         The blocks of each family's arguments.
     soft
-        Products of atoms, written as (family, variables), with their coefficients.
+        Products of atoms, each its family and variables, with their coefficients.
     hard
-        Clauses, written as (2 · family + sign, variables), with the number of groundings that
+        Clauses, of literals 2 · family + sign and variables, with the number of groundings that
         each of their own stands for (variables that no literal holds any more).
     """
 
     blocks: dict[int, SizePolynomial] = field(default_factory=dict)
     families: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    soft: dict[Items, dict[int, SizePolynomial]] = field(default_factory=dict)
-    hard: dict[Items, SizePolynomial] = field(default_factory=dict)
+    soft: dict[ClauseKey, dict[int, SizePolynomial]] = field(default_factory=dict)
+    hard: dict[ClauseKey, SizePolynomial] = field(default_factory=dict)
 
     def add_soft(
-        self, items: Iterable[Item], coefficient: Linear, multiple: SizePolynomial
+        self, items: Iterable[LiteralKey], coefficient: Linear, multiple: SizePolynomial
     ) -> None:
         """Add a multiple of a coefficient to that of a product."""
         if not multiple:
             return
-        known = self.soft.setdefault(canonical_items(tuple(sorted(set(items)))), {})
+        known = self.soft.setdefault(canonical_items(items), {})
         for weight, value in coefficient.items():
             total = plus(known.get(weight, ()), times(value, multiple))
             if total:
@@ -67,12 +66,12 @@ class Theory:
             else:
                 known.pop(weight, None)
 
-    def add_hard(self, items: Iterable[Item], multiple: SizePolynomial) -> None:
+    def add_hard(self, items: Iterable[LiteralKey], multiple: SizePolynomial) -> None:
         """Add a hard clause, unless it holds whatever the atoms are."""
         distinct = set(items)
-        if any((label ^ 1, variables) in distinct for label, variables in distinct):
+        if any((label ^ 1, *variables) in distinct for label, *variables in distinct):
             return
-        key = canonical_items(tuple(sorted(distinct)))
+        key = canonical_items(distinct)
         self.hard[key] = plus(self.hard.get(key, ()), multiple)
 
     def tidy(self) -> Theory:
@@ -83,7 +82,7 @@ class Theory:
     @property
     def work(self) -> int:
         """What one rewriting of the theory takes, in steps of a plan search's budget."""
-        products = (len(dict.fromkeys(v for _, vs in p for v in vs)) for p in self.products())
+        products = (len({v for _, *vs in atoms for v in vs}) for atoms in self.products())
         return 1 + len(self.families) + sum(map(steps_of, products))
 
     def constants(self) -> dict[int, SizePolynomial]:
@@ -91,47 +90,40 @@ class Theory:
         violated = self.hard.get((), ())
         return self.soft.get((), {}) | ({VIOLATED: violated} if violated else {})
 
-    def products(self) -> Iterator[list[Item]]:
+    def products(self) -> Iterator[list[LiteralKey]]:
         """Yield the atoms of soft products and hard clauses alike, constants left out."""
         for items in self.soft:
             if items:
                 yield list(items)
         for items in self.hard:
             if items:
-                yield [(label >> 1, variables) for label, variables in items]
+                yield atoms_of(items)
 
-    def variable_blocks(self, atoms: Iterable[Item]) -> dict[int, int]:
+    def variable_blocks(self, atoms: Iterable[LiteralKey]) -> dict[int, int]:
         """Return the block of every variable of some atoms."""
         return {
             variable: block
-            for family, variables in atoms
+            for family, *variables in atoms
             for variable, block in zip(variables, self.families[family], strict=True)
         }
 
 
+def atoms_of(clause: ClauseKey) -> list[LiteralKey]:
+    """Return the atoms of a hard clause's literals."""
+    return [(label >> 1, *variables) for label, *variables in clause]
+
+
 def steps_of(variables: int) -> int:
-    """Return the work of one product: all orders of its variables are tried for a normal form."""
+    """Return the work of one product: orders of its variables may have to be told apart."""
     return max(1, factorial(variables) // 24)
 
 
-@lru_cache(maxsize=1 << 16)
-def canonical_items(items: Items) -> Items:
-    """Rename variables so that equal products look equal.
+def canonical_items(items: Iterable[LiteralKey]) -> ClauseKey:
+    """Rename variables so that equal products look equal."""
+    return _canonical(frozenset(items))
 
-    Examples
-    --------
-    >>> canonical_items(((3, (7, 5)), (4, (5,)))) == canonical_items(((4, (0,)), (3, (1, 0))))
-    True
-    """
-    found = list(dict.fromkeys(v for _, variables in items for v in variables))
-    numbers = range(len(found))
-    best: Items | None = None
-    for order in permutations(numbers):
-        names = dict(zip(found, order, strict=True))
-        renamed = tuple(sorted((f, tuple(names[v] for v in vs)) for f, vs in items))
-        if best is None or renamed < best:
-            best = renamed
-    return items if best is None else best
+
+_canonical = lru_cache(maxsize=1 << 16)(canonical_key)
 
 
 def components(theory: Theory) -> list[Theory]:
@@ -145,7 +137,7 @@ def components(theory: Theory) -> list[Theory]:
         return family
 
     for atoms in theory.products():
-        for family, _ in atoms[1:]:
+        for family, *_ in atoms[1:]:
             parent[find(family)] = find(atoms[0][0])
     parts: dict[int, Theory] = {}
     for family, blocks in theory.families.items():
@@ -161,9 +153,11 @@ def components(theory: Theory) -> list[Theory]:
     return list(parts.values())
 
 
-def rest_of(theory: Theory, blocks: Mapping[int, int], kept: Iterable[Item]) -> SizePolynomial:
+def rest_of(
+    theory: Theory, blocks: Mapping[int, int], kept: Iterable[LiteralKey]
+) -> SizePolynomial:
     """Count the values of the variables that hold in no atom any more, the others given."""
-    remaining = {variable for _, variables in kept for variable in variables}
+    remaining = {variable for _, *variables in kept for variable in variables}
     taken: dict[int, int] = {}
     for variable in remaining:
         taken[blocks[variable]] = taken.get(blocks[variable], 0) + 1
@@ -185,7 +179,7 @@ def conditioned(theory: Theory, family: int, truth: bool) -> Theory:
         if truth or len(kept) == len(items):
             result.add_soft(kept, linear, ONE)
     for items, multiple in theory.hard.items():
-        if (2 * family + truth, ()) not in items:
+        if (2 * family + truth,) not in items:
             result.add_hard((item for item in items if item[0] >> 1 != family), multiple)
     return result.tidy()
 
@@ -225,30 +219,30 @@ def counted(theory: Theory, family: int, axis: int) -> Theory:
             for choice in product(*((yes, no) if b == block else (b,) for b in blocks)):
                 rename(other, choice)
 
-    def versions(atoms: list[Item]) -> Iterator[dict[int, int]]:
+    def versions(atoms: Iterable[LiteralKey]) -> Iterator[dict[int, int]]:
         where = theory.variable_blocks(atoms)
         choices = [(yes, no) if b == block else (b,) for b in where.values()]
         for choice in product(*choices):
             yield dict(zip(where, choice, strict=True))
 
-    def moved(item: Item, where: Mapping[int, int], label: int) -> Item:
-        return rename(label, tuple(where[v] for v in item[1])), item[1]
+    def moved(atom: LiteralKey, where: Mapping[int, int]) -> int:
+        return rename(atom[0], tuple(where[v] for v in atom[1:]))
 
     for items, linear in theory.soft.items():
-        for where in versions(list(items)):
-            if all(where[vs[0]] == yes for f, vs in items if f == family):
-                kept = [moved(item, where, item[0]) for item in items if item[0] != family]
+        for where in versions(items):
+            if all(where[vs[0]] == yes for f, *vs in items if f == family):
+                kept = [(moved(atom, where), *atom[1:]) for atom in items if atom[0] != family]
                 result.add_soft(kept, linear, rest_of(result, where, kept))
     for items, multiple in theory.hard.items():
-        for where in versions([(label >> 1, variables) for label, variables in items]):
-            mine = [(label & 1, vs[0]) for label, vs in items if label >> 1 == family]
+        for where in versions(atoms_of(items)):
+            mine = [(label & 1, vs[0]) for label, *vs in items if label >> 1 == family]
             if any((where[v] == yes) == bool(positive) for positive, v in mine):
                 continue
-            kept = []
-            for label, variables in items:
-                if label >> 1 != family:
-                    number, _ = moved((label, variables), where, label >> 1)
-                    kept.append((2 * number + (label & 1), variables))
+            kept = [
+                (2 * moved((label >> 1, *variables), where) + (label & 1), *variables)
+                for label, *variables in items
+                if label >> 1 != family
+            ]
             result.add_hard(kept, times(multiple, rest_of(result, where, kept)))
     return result.tidy()
 
@@ -277,27 +271,28 @@ def grounded(theory: Theory, places: Mapping[int, tuple[int, ...]]) -> Theory:
         for order in permutations(range(width)):
             rename(family, order)
 
-    def fixed(family: int, variables: tuple[int, ...], objects: Mapping[int, int]) -> Item:
+    def fixed(atom: LiteralKey, objects: Mapping[int, int]) -> LiteralKey:
+        family, *variables = atom
         order = tuple(objects[variables[place]] for place in places[family])
-        return rename(family, order), rest(family, variables)
+        return rename(family, order), *rest(family, tuple(variables))
 
     for items, linear in theory.soft.items():
-        for objects in _orders(items[0][1], places[items[0][0]]):
-            result.add_soft((fixed(f, vs, objects) for f, vs in items), linear, ONE)
+        for objects in _orders(items[0], places):
+            result.add_soft((fixed(atom, objects) for atom in items), linear, ONE)
     for items, multiple in theory.hard.items():
-        label, variables = items[0]
-        for objects in _orders(variables, places[label >> 1]):
+        atoms = atoms_of(items)
+        for objects in _orders(atoms[0], places):
             kept = []
-            for other, vs in items:
-                number, others = fixed(other >> 1, vs, objects)
-                kept.append((2 * number + (other & 1), others))
+            for (label, *_), atom in zip(items, atoms, strict=True):
+                number, *others = fixed(atom, objects)
+                kept.append((2 * number + (label & 1), *others))
             result.add_hard(kept, multiple)
     used = {b for blocks in result.families.values() for b in blocks}
     result.blocks = {b: size for b, size in result.blocks.items() if b in used}
     return result.tidy()
 
 
-def _orders(variables: tuple[int, ...], places: tuple[int, ...]) -> Iterator[dict[int, int]]:
-    chosen = [variables[place] for place in places]
+def _orders(atom: LiteralKey, places: Mapping[int, tuple[int, ...]]) -> Iterator[dict[int, int]]:
+    chosen = [atom[1 + place] for place in places[atom[0]]]
     for order in permutations(range(len(chosen))):
         yield dict(zip(chosen, order, strict=True))
