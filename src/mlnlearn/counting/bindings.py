@@ -180,6 +180,12 @@ class Bindings:
         many = None if self.times is None else self.times[rows]
         return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
 
+    def with_gap(self, variables: int) -> Bindings:
+        """Return the table with so many more variables, which have the value 0 in all rows."""
+        columns = np.zeros((len(self.columns) + variables, len(self)), np.int32)
+        columns[: len(self.columns)] = self.columns
+        return Bindings(self.world, self.example, columns, self.size, self.flip, self.times)
+
     def _matches(self, pattern: Pattern) -> tuple[Ints, Ints]:
         """Return pairs of a row and the number of a fact that is an instance of the pattern."""
         starts, lengths, order = self._ranges(pattern)

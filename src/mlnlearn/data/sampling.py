@@ -141,6 +141,8 @@ def distinct(total: int, count: int, rng: np.random.Generator) -> Keys:
     while len(found) < count:
         missing = count - len(found)
         fresh = rng.integers(0, total, missing + missing // 8 + 16)
-        found = np.unique(np.concatenate([found, fresh]))
+        found = np.concatenate([found, fresh])
+        found.sort()  # many times faster than the hashing of np.unique
+        found = found[np.append(True, found[1:] != found[:-1])]
     excess = rng.choice(len(found), len(found) - count, replace=False, shuffle=False)
     return np.delete(found, excess)

@@ -12,6 +12,7 @@ from mlnlearn.data.synthetic import university
 from mlnlearn.errors import DataWarning
 from mlnlearn.model.boosted.files import step_to_plain
 from mlnlearn.structure.boosting import features as room
+from mlnlearn.structure.boosting import tables
 from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
@@ -29,6 +30,12 @@ def areas():
     return university(60, areas=2, rng=3).databases
 
 
+@pytest.fixture(params=["all examples apart", "by views"])
+def views(request, monkeypatch):
+    if request.param == "by views":
+        monkeypatch.setattr(room, "_VIEWED", 0)
+
+
 def learned(learner, areas, workers=1):
     """The steps and shifts of a model, to the last bit."""
     with warnings.catch_warnings():
@@ -40,30 +47,40 @@ def learned(learner, areas, workers=1):
     ]
 
 
+@pytest.mark.parametrize("kind", ["dependency network", "recursive"])
+def test_sums_are_exact_so_that_views_give_the_same_model(areas, kind, monkeypatch):
+    expected = learned(LEARNERS[kind], areas)
+    monkeypatch.setattr(room, "_VIEWED", 0)
+    assert learned(LEARNERS[kind], areas) == expected
+
+
+@pytest.mark.usefixtures("views")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
     expected = learned(LEARNERS[kind], areas)
     pieces = []
-    monkeypatch.setattr(room, "_CHUNK", 500)
-    monkeypatch.setattr(Features, "_whole", lambda self, body, unit: pieces.append(body))
-    monkeypatch.setattr(room, "_PIECE", 700)
+    monkeypatch.setattr(tables, "CHUNK", 500)
+    monkeypatch.setattr(Features, "_whole", lambda self, unit: pieces.append(unit.path))
+    monkeypatch.setattr(tables, "PIECE", 700)
+    monkeypatch.setattr(room, "PIECE", 700)
     monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 1 << 21)
     assert learned(LEARNERS[kind], areas) == expected
     assert max(map(len, pieces)) >= 1  # nodes below the root were summed in pieces too
 
 
+@pytest.mark.usefixtures("views")
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkeypatch):
     expected = learned(LEARNERS[kind], areas)
     helpers = set()
     monkeypatch.setattr(room, "_SHARED", 0)
-    monkeypatch.setattr(room, "_CHUNK", 500)
+    monkeypatch.setattr(tables, "CHUNK", 500)
     whole = Features._whole
 
-    def recorded(self, body, unit):
+    def recorded(self, unit):
         helpers.add(threading.current_thread())
-        return whole(self, body, unit) if kept else None
+        return whole(self, unit) if kept else None
 
     monkeypatch.setattr(Features, "_whole", recorded)
     for workers in (2, 8):
@@ -72,6 +89,7 @@ def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkey
     assert threading.main_thread() not in helpers
 
 
+@pytest.mark.usefixtures("views")
 def test_little_memory_gives_the_same_model(areas, monkeypatch):
     expected = learned(LEARNERS["trees"], areas)
     passed = []
@@ -91,9 +109,7 @@ def test_models_do_not_depend_on_which_prefixes_are_kept(areas, monkeypatch):
         monkeypatch.setattr(
             Features,
             "_whole",
-            lambda self, body, unit, odd=odd: (
-                None if unit.place % 2 == odd else whole(self, body, unit)
-            ),
+            lambda self, unit, odd=odd: None if unit.place % 2 == odd else whole(self, unit),
         )
         assert (learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)) == expected
 
@@ -120,10 +136,10 @@ def test_what_the_cache_drops_again_and_again_is_summed(areas):
         rows = np.zeros((3, 50), np.int32)
         features = Features(world, rows, ("person", "person"), language)
         unit = features._units((), True)[0]
-        made = [features._whole((), unit) is not None]
+        made = [features._whole(unit) is not None]
         for _ in range(3):
             features._kept.cache._kept.clear()
-            made.append(features._whole((), unit) is not None)
+            made.append(features._whole(unit) is not None)
     assert made == [True, True, False, False]
 
 
@@ -137,9 +153,10 @@ def test_a_join_is_cut_between_examples_and_nowhere_else(areas, monkeypatch):
     )
     features = Features(world, rows, ("person", "person"), language)
     link = next(iter(features.counter.links(())))[0].pattern
-    whole = features.table((link,))
-    monkeypatch.setattr(room, "_PIECE", 3)
-    parts = list(room._cut(features.root, link))
+    everyone = features._of_view(features._together(()))
+    whole = everyone.table((link,))
+    monkeypatch.setattr(tables, "PIECE", 3)
+    parts = list(tables.cut(everyone.root, link))
     assert len(parts) > 2
     joined = [part.join(link) for part in parts]
     np.testing.assert_array_equal(
@@ -148,11 +165,11 @@ def test_a_join_is_cut_between_examples_and_nowhere_else(areas, monkeypatch):
     np.testing.assert_array_equal(np.concatenate([t.example for t in joined]), whole.example)
     sizes = [len(np.unique(table.example)) for table in joined if len(table) > 3]
     assert all(number >= 1 for number in sizes)
-    assert all(len(table) <= 3 + features.root.count(link).max() for table in joined)
+    assert all(len(table) <= 3 + everyone.root.count(link).max() for table in joined)
 
 
 def test_what_is_left_out_is_said_once(areas, monkeypatch):
-    monkeypatch.setattr(room, "_PIECE", 10)
+    monkeypatch.setattr(room, "PIECE", 10)
     monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 0)
     learner = ml.BoostedRDN(target="advisedBy", steps=2, bodies=("publication",))
     with pytest.warns(DataWarning, match=r"publication\(.*\) joins more than 10 rows") as said:

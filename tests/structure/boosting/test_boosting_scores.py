@@ -9,14 +9,15 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import EQUALS, Pattern
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.model.boosted.rules import Leaf
+from mlnlearn.structure.boosting import features as room
 from mlnlearn.structure.boosting.clauses import ClauseSettings, canonical, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
 from mlnlearn.structure.boosting.scoring import (
     Regression,
     clause_gains,
+    node_sums,
     split_gains,
-    sums_of,
 )
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 from structure.boosting.boosting_reference import Reference, as_arrays, small_world
@@ -36,6 +37,12 @@ def setting(seed, existential, target="goal", bodies=BODIES, modes=()):
     return rng, Reference(databases, examples, existential), features, gradient, weight
 
 
+@pytest.fixture(params=["all examples apart", "by views"], autouse=True)
+def views(request, monkeypatch):
+    if request.param == "by views":
+        monkeypatch.setattr(room, "_VIEWED", 0)
+
+
 @pytest.mark.parametrize("existential", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_counts_and_errors_of_all_candidates(seed, existential):
@@ -44,33 +51,36 @@ def test_counts_and_errors_of_all_candidates(seed, existential):
     for _ in range(2):
         blocks = list(features.blocks(body))
         check_candidates(rng, reference, features, body, gradient, weight, existential)
-        block = blocks[rng.integers(len(blocks))]
-        body += block.test(int(rng.integers(block.size)))
+        tests = [block.test(int(rng.integers(block.size))) for block in blocks]
+        holding = [test for test in tests if features.groundings(body + test).any()]
+        body += holding[rng.integers(len(holding))]
+    assert len(body) >= 2
 
 
 def check_candidates(rng, reference, features, body, gradient, weight, existential):
     size = len(gradient)
     counts = np.array([reference.groundings(body, i) for i in range(size)], float)
     inside = (counts > 0) & (rng.random(size) < 0.8)
-    regression = Regression(gradient, np.where(inside, weight, 0), inside, counts, existential)
-    members = np.flatnonzero(inside).tolist()
-    total = regression.moments[2]
-    for block in features.blocks(body):
-        sums, alone = (
-            sums_of(block, regression, rest, regression.columns) for rest in (True, False)
-        )
-        tested = rng.permutation(block.size)[:12].tolist()
+    path = None if existential else counts
+    regression = Regression(gradient, weight, inside, path, existential)
+    everyone = Regression(gradient, weight, rng.random(size) < 0.8, np.ones(size), existential)
+    members, all_members = (np.flatnonzero(r.inside).tolist() for r in (regression, everyone))
+    total, whole = regression.moments[2], everyone.moments[2]
+    splits = list(node_sums(features, body, regression, pairs=True, rest=True))
+    clauses = list(node_sums(features, body, everyone, pairs=True, rest=False))
+    assert [block.rank(0) for block, _ in splits] == [block.rank(0) for block, _ in clauses]
+    for (block, sums), (_, alone) in zip(splits, clauses, strict=True):
+        tested = rng.permutation(block.size)[:2].tolist()
         for number in tested:
             test = block.test(number)
-            holders, many = block.counts(number)
-            found = np.zeros(size, int)
-            found[holders] = np.minimum(many, 1) if existential else many
+            found = features.groundings(body + test)
+            found = np.minimum(found, 1) if existential else found
             assert found.tolist() == [reference.groundings(body + test, i) for i in range(size)]
             error, _, (yes, _) = reference.split_error(body, test, members, gradient, weight)
             assert total - split_gains(sums)[number] == pytest.approx(error, abs=1e-9)
             assert sums.examples[number] == yes
-            clause, best, _ = reference.clause_error(body + test, members, gradient, weight)
-            assert total - clause_gains(alone)[number] == pytest.approx(clause, abs=1e-9)
+            clause, best, _ = reference.clause_error(body + test, all_members, gradient, weight)
+            assert whole - clause_gains(alone)[number] == pytest.approx(clause, abs=1e-9)
             if alone.square[number]:
                 assert alone.moment[number] / alone.square[number] == pytest.approx(best)
 

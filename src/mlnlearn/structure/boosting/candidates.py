@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,9 @@ class FeatureBlock:
     whole
         Whether all examples were counted, not only those of a piece.
     place
-        Of its prefix among those of the conjunction: of equal candidates, the first is taken.
+        Of its prefix among those of the conjunction.
+    order
+        The numbers of templates among those of the prefix.
     """
 
     prefix: Body
@@ -59,6 +61,7 @@ class FeatureBlock:
     count: NDArray[np.integer]
     whole: bool = True
     place: int = 0
+    order: Mapping[Template, int] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -95,6 +98,11 @@ class FeatureBlock:
             return (*self.prefix, template.pattern)
         return (*self.prefix, template.with_constant(self.names[place][number - self.first[place]]))
 
+    def rank(self, number: int) -> tuple[int, int]:
+        """Return where a candidate stands among all: of equal ones, the first is taken."""
+        template = self.templates[bisect_right(self.first, number) - 1]
+        return self.place, self.order.get(template, 0)
+
     def counts(self, number: int) -> tuple[Codes, Ints]:
         """Return the examples for which a candidate has groundings, and how many."""
         chosen = np.flatnonzero(self.candidate == number)
@@ -122,12 +130,10 @@ class CandidateCounter:
     language: BodyLanguage
     own: Predicate | None = None
 
-    def single(self, body: Body, table: Bindings, most: int) -> Iterator[FeatureBlock]:
-        """Count single literals, so many templates at a time."""
+    def single(self, body: Body) -> list[Template]:
+        """Return the literals to be tried alone."""
         types = self._types(body)
-        templates = self.language.single(types)
-        usable = [t for t in templates if not repeats(body, t, len(types))]
-        yield from self.count(table, (), usable, most)
+        return [t for t in self.language.single(types) if not repeats(body, t, len(types))]
 
     def links(self, body: Body) -> Iterator[tuple[Template, list[Template]]]:
         """Yield the first literals of pairs, each with the second ones."""

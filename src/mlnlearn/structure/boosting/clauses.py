@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import ClauseList, HornClause
 from mlnlearn.structure.boosting.features import Features
@@ -63,7 +63,7 @@ class Found:
     """
 
     clause: HornClause
-    examples: Codes | Ints
+    examples: Ints
     counts: Floats
 
 
@@ -72,8 +72,6 @@ class _Candidate:
     body: Body
     gain: float
     weight: float
-    # the examples with groundings and how many these are; None where that was summed, not kept
-    holders: tuple[Codes | Ints, Ints] | None
 
 
 def find_clause(
@@ -110,18 +108,14 @@ def find_clause(
     >>> found.clause.body[0].predicate.name, found.clause.weight
     ('rich', 0.75)
     """
-    size = len(features)
-    regression = Regression(
-        gradient, np.where(chosen, weight, 0.0), chosen, np.ones(size), settings.existential
-    )
+    once = np.ones(len(features))
+    regression = Regression(gradient, weight, chosen, once, settings.existential)
     moment, square, total = regression.moments
-    everyone = np.arange(size)
-    once = everyone, np.ones(size, np.int64)
-    best = _Candidate((), gain(moment, square), regression.value, once)
+    best = _Candidate((), gain(moment, square), regression.value)
     waiting, seen = [best], {canonical((), 0)}
     while waiting:
         parent = waiting.pop(0)
-        if len(parent.body) >= settings.length or features.is_too_large(parent.body):
+        if len(parent.body) >= settings.length:
             continue
         for child in _children(features, parent, regression, settings):
             name = canonical(child.body, len(features.types))
@@ -133,7 +127,9 @@ def find_clause(
                 best = child
         waiting.sort(key=lambda candidate: -candidate.gain)
         del waiting[settings.beam :]
-    examples, counts = best.holders or features.holders(best.body)
+    groundings = features.groundings(best.body)
+    examples = np.flatnonzero(groundings)
+    counts = groundings[examples]
     many = np.ones(len(counts)) if settings.existential else counts.astype(np.float64)
     body = arranged(best.body, len(features.types))
     return Found(HornClause(body, best.weight), examples, many)
@@ -151,11 +147,10 @@ def _children(
         order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]
         for number in order.tolist():
             weight = float(sums.moment[number] / sums.square[number])
-            found.append((float(gains[number]), weight, block, number))
-    found.sort(key=lambda item: (-item[0], item[2].place))
-    for value, weight, block, number in found[: settings.beam]:
-        holders = block.counts(number) if block.whole else None
-        yield _Candidate(parent.body + block.test(number), value, weight, holders)
+            found.append((-float(gains[number]), block.rank(number), number, weight, block))
+    found.sort(key=lambda item: item[:3])
+    for value, _, number, weight, block in found[: settings.beam]:
+        yield _Candidate(parent.body + block.test(number), -value, weight)
 
 
 def canonical(body: Body, heads: int) -> tuple[object, ...]:

@@ -5,24 +5,23 @@ depend on the conjunction only, so they are computed once for all examples and k
 memory allows; later nodes and later trees with the same conjunction only sum over them. What memory
 does not allow is never held: counts come in pieces, for some of the node's examples at a time, and
 go into sums at once. Both give the same sums, bit for bit: a candidate's terms are added in the
-order of the examples.
+order of the examples. Examples that a candidate cannot tell apart are counted once (`views`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.arrays import Codes, Ints, times
 from mlnlearn.counting.bindings import Bindings, Flip
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
@@ -30,17 +29,17 @@ from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
+from mlnlearn.structure.boosting.tables import PIECE, ViewTables, joined
+from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, Path, linked, parts
 from mlnlearn.threads import in_order
 
-S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
 
 _WORK = 1 << 23  # rows times templates in one block
-_CHUNK = 1 << 16  # examples taken at a time, where counts are not kept
-_PIECE = 1 << 21  # rows of a binding table at a time, unless a single example has more
 _ROWS_PER_EXAMPLE = 10
 _SHARED = 1 << 14  # examples from which on threads share the work
+_VIEWED = 1 << 14  # examples from which on views of them pay
 _TRIES = 2  # how often what the cache dropped is made again to be kept
 
 
@@ -55,15 +54,42 @@ class _KeptBlocks:
         return sum(block.nbytes for block in self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class _PrefixUnit:
-    """Candidates that are counted together: single literals, or the pairs of one first literal."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """Candidates that are counted together, for one view of the examples.
+
+    Attributes
+    ----------
+    place
+        Number of the prefix among those of the conjunction.
+    path, rest
+        Literals of the conjunction that the candidates go with, and the others.
+    tables
+        Binding tables of the view.
+    prefix
+        None for single literals, or the first of pairs.
+    templates
+        The literals, or the second ones of pairs.
+    order
+        Their numbers among all of that prefix.
+    rows
+        Of the largest table that is counted from.
+    """
 
     key: int
     place: int
-    rows: int  # of the largest table that is counted from
+    path: Path
+    rest: Body
+    tables: ViewTables
     prefix: Body
-    second: list[Template]
+    templates: Sequence[Template]
+    order: dict[Template, int]
+    rows: int
+
+    @property
+    def view(self) -> ExampleView:
+        """The examples, as far as the candidates tell them apart."""
+        return self.tables.view
 
 
 class Features:
@@ -105,89 +131,95 @@ class Features:
         language: BodyLanguage,
         flip: Flip | None = None,
     ) -> None:
-        self.world = world
-        self.root = Bindings.of(world, np.ascontiguousarray(examples), flip)
-        self.types = types
-        self.counter = CandidateCounter(
-            world, types, language, None if flip is None else flip.predicate
-        )
-        self.most_rows = max(_PIECE, _ROWS_PER_EXAMPLE * self.root.size)
+        self.world, self.types = world, types
+        self.views = ExampleViews(np.ascontiguousarray(examples), _VIEWED)
+        self.own = None if flip is None else flip.predicate
+        self.counter = CandidateCounter(world, types, language, self.own)
+        self.most_rows = max(PIECE, _ROWS_PER_EXAMPLE * len(self))
         cache = in_use().cache
         self._kept: Any = cache.shelf(self)
         self._most_kept = cache.limit // 2
+        everyone = self.views.everyone
+        self._tables = {id(everyone): ViewTables(world, everyone, flip, self._kept)}
         self._passing: set[int] = set()
         self._made: Counter[int] = Counter()
         self._keys = count()
-        self._alone: dict[Body, _PrefixUnit] = {}
-        self._units_of: dict[Body, list[_PrefixUnit]] = {}
-        self._rows: dict[Body, int] = {}
+        self._alone: dict[Body, list[Unit]] = {}
+        self._units_of: dict[Body, list[Unit]] = {}
         self._left_out: set[Pattern] = set()
         self._making = RLock()
 
     def __len__(self) -> int:
-        return self.root.size
+        return len(self.views.everyone)
 
     def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
         """Yield all candidates to extend a conjunction, or the single literals only."""
-        everyone = np.ones(len(self), np.bool_)
-        for found in self.each(body, pairs, everyone, list):
+        for found in self.each(body, pairs, _everyone, lambda _, blocks: list(blocks)):
             yield from found
 
     def each(
         self,
         body: Body,
         pairs: bool,
-        inside: NDArray[np.bool_],
-        work: Callable[[Iterable[FeatureBlock]], R],
+        members: Callable[[Unit], Ints],
+        work: Callable[[Unit, Iterable[FeatureBlock]], R],
     ) -> Iterator[R]:
-        """Do something with all candidates of a conjunction, for the examples inside of a node.
+        """Do something with all candidates of a conjunction, for the examples of a node.
 
         Candidates that are counted together come together, and may come at the same time as others,
         in another thread. What is kept comes first, and for all examples; the rest in pieces, each
         with later examples than the one before, which is done by then. Blocks of the same prefix
         and templates belong together.
+
+        Parameters
+        ----------
+        body, pairs
+            The conjunction, and whether pairs of literals are candidates too.
+        members
+            Tells which examples of a unit's view are of the node.
+        work
+            What to do with a unit and candidates of it.
         """
         for unit in self._units_of.get((), ()):  # every tree begins there: it goes last
             self._kept.get(unit.key)
 
-        def whole(unit: _PrefixUnit) -> tuple[R] | None:
-            kept = self._whole(body, unit)
-            return None if kept is None else (work(kept),)
+        def whole(unit: Unit) -> tuple[R] | None:
+            kept = self._whole(unit)
+            return None if kept is None else (work(unit, kept),)
 
         units = self._units(body, pairs)
-        passing: list[_PrefixUnit] = []
+        passing: list[Unit] = []
         for unit, found in zip(units, self._shared(whole, units), strict=True):
             if found is None:
                 passing.append(unit)
             else:
                 yield from found
-        if passing:
-            for part, table in self._tables(body, np.flatnonzero(inside)):
-                passed = partial(self._piece, body, part, table)
-                yield from self._shared(partial(_chain, work, passed), passing)
+        for alike in _by_table(passing):
+            first = alike[0]
+            for part, table in first.tables.pieces(first.path, members(first)):
+                passed = partial(self._passed, part, table, work)
+                yield from self._shared(passed, alike)
+
+    def _passed(
+        self,
+        part: Ints,
+        table: Bindings,
+        work: Callable[[Unit, Iterable[FeatureBlock]], R],
+        unit: Unit,
+    ) -> R:
+        return work(unit, self._piece(part, table, unit))
 
     def _shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Share work out among threads, where it is more than sharing takes."""
         return (in_order if len(self) >= _SHARED else map)(function, items)
 
-    def holders(self, body: Body) -> tuple[Codes | Ints, Ints]:
-        """Return the examples for which a conjunction has groundings, and how many."""
-        *first, last = body
-        holders, many = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for part, table in self._tables(tuple(first), np.arange(len(self))):
-            counts = table.count(last)
-            found = np.flatnonzero(counts)
-            holders.append(part[found])
-            many.append(counts[found])
-        return np.concatenate(holders), np.concatenate(many)
-
-    def is_too_large(self, body: Body) -> bool:
-        """Tell whether the binding table of a conjunction would pass the limit of rows."""
-        for length in range(1, len(body) + 1):
-            if self._number_of_rows(body[:length]) > self.most_rows:
-                self._leave_out(body[length - 1])
-                return True
-        return False
+    def groundings(self, body: Body) -> Ints:
+        """Return how many groundings a conjunction has for each example."""
+        result = np.ones(1, np.int64)
+        for part in self._parts(body):
+            tables = self._of_view(part)
+            result = times(result, tables.view.spread(tables.groundings(part.path)))
+        return np.broadcast_to(result, len(self)) if len(result) < len(self) else result
 
     def _leave_out(self, pattern: Pattern) -> None:
         """Say, once a literal, that what begins with it is not looked at everywhere."""
@@ -202,39 +234,89 @@ class Features:
                 stacklevel=2,
             )
 
-    def _number_of_rows(self, body: Body) -> int:
-        if not body:
-            return len(self)
-        if body not in self._rows:
-            *shorter, last = body
-            everyone = np.arange(len(self))
-            self._rows[body] = sum(
-                int(table.count(last).sum()) for _, table in self._tables(tuple(shorter), everyone)
-            )
-        return self._rows[body]
+    def _parts(self, body: Body) -> Iterable[Linked]:
+        """Return the parts of a conjunction that are counted apart."""
+        if not self.views.pays or any(pattern.predicate == self.own for pattern in body):
+            return [self._together(body)] if body else []
+        return parts(body, len(self.types))
 
-    def _units(self, body: Body, pairs: bool) -> list[_PrefixUnit]:
+    def _linked(self, body: Body, others: Body) -> Linked:
+        """Return what of a body is counted together with other literals."""
+        if not self.views.pays or any(p.predicate == self.own for p in (*body, *others)):
+            return self._together(body)
+        found = linked(body, others, len(self.types))
+        if self.views.view(found.places) is self.views.everyone:
+            return self._together(body)
+        return found
+
+    def _together(self, body: Body) -> Linked:
+        return Linked(body, (), frozenset(range(len(self.types))))
+
+    def _of_view(self, part: Linked) -> ViewTables:
+        view = self.views.view(part.places)
+        with self._making:
+            if id(view) not in self._tables:
+                self._tables[id(view)] = ViewTables(self.world, view, None, self._kept)
+        return self._tables[id(view)]
+
+    def _units(self, body: Body, pairs: bool) -> list[Unit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
         if body not in self._alone:
-            self._alone[body] = _PrefixUnit(next(self._keys), 0, self._number_of_rows(body), (), [])
+            alone = [(0, (), self.counter.single(body))]
+            self._alone[body] = self._within_limits(body, alone)
         if not (pairs and self.counter.language.lookahead):
-            return [self._alone[body]]
+            return self._alone[body]
         if body not in self._units_of:
-            found = [self._alone[body]]
-            links = list(self.counter.links(body))
-            joined = self._shared(
-                self._number_of_rows, [(*body, first.pattern) for first, _ in links]
-            )
-            for (first, second), rows in zip(links, joined, strict=True):
-                if rows > self.most_rows:
-                    self._leave_out(first.pattern)
-                elif rows:
-                    key, largest = next(self._keys), max(rows, found[0].rows)
-                    found.append(_PrefixUnit(key, len(found), largest, (first.pattern,), second))
-            self._units_of[body] = found
+            links = [
+                (place, (first.pattern,), second)
+                for place, (first, second) in enumerate(self.counter.links(body), 1)
+            ]
+            self._units_of[body] = self._alone[body] + self._within_limits(body, links)
         return self._units_of[body]
 
-    def _whole(self, body: Body, unit: _PrefixUnit) -> tuple[FeatureBlock, ...] | None:
+    def _within_limits(
+        self, body: Body, prefixes: Sequence[tuple[int, Body, Sequence[Template]]]
+    ) -> list[Unit]:
+        """Return the units of some prefixes that have rows, and not too many."""
+        found = []
+        for units in self._shared(partial(self._units_after, body), prefixes):
+            for unit in units:
+                joined_literals = (*body, *unit.prefix)
+                if joined_literals and unit.rows > self.most_rows:
+                    self._leave_out(joined_literals[-1])
+                else:
+                    found.append(unit)
+        return found
+
+    def _units_after(self, body: Body, given: tuple[int, Body, Sequence[Template]]) -> list[Unit]:
+        """Return units of one prefix, by the examples that their candidates tell apart."""
+        place, prefix, templates = given
+        order = {template: number for number, template in enumerate(templates)}
+        groups: dict[Linked, list[Template]] = {}
+        for template in templates:
+            part = self._linked(body, (*prefix, template.pattern))
+            groups.setdefault(part, []).append(template)
+        found = []
+        for part, alike in groups.items():
+            tables = self._of_view(part)
+            most, last = self._rows_of(tables, (*part.path, *prefix))
+            if last:
+                key = next(self._keys)
+                made = key, place, part.path, part.rest, tables, prefix, alike, order, most
+                found.append(Unit(*made))
+        return found
+
+    def _rows_of(self, tables: ViewTables, path: Path) -> tuple[int, int]:
+        """Return the most rows on a path, and those at its end, unless too many come before."""
+        most = rows = len(tables)
+        for length in range(1, len(path) + 1):
+            rows = tables.rows(path[:length])
+            most = max(most, rows)
+            if most > self.most_rows:
+                break
+        return most, rows
+
+    def _whole(self, unit: Unit) -> tuple[FeatureBlock, ...] | None:
         """Return the counts for all examples, None where that takes too much memory."""
         key = unit.key
         found: _KeptBlocks | None = self._kept.get(key)
@@ -246,7 +328,7 @@ class Features:
             return None
         self._made[key] += 1
         blocks, size = [], 0
-        for block in self._computed(body, unit):
+        for block in self._computed(unit):
             blocks.append(block.compact())
             size += blocks[-1].nbytes
             if size > self._most_kept:
@@ -255,71 +337,45 @@ class Features:
         self._kept.put(key, _KeptBlocks(tuple(blocks)))
         return tuple(blocks)
 
-    def _computed(self, body: Body, unit: _PrefixUnit) -> Iterator[FeatureBlock]:
+    def _computed(self, unit: Unit) -> Iterator[FeatureBlock]:
         """Yield candidates with their counts for all examples; in pieces where tables are large."""
-        if unit.rows > _PIECE:
-            for part, piece in self._tables(body, np.arange(len(self))):
-                yield from self._piece(body, part, piece, unit)
+        tables = unit.tables
+        if unit.rows > PIECE:
+            for part, piece in tables.pieces(unit.path, np.arange(len(tables))):
+                yield from self._piece(part, piece, unit)
             return
-        table = self.table(body)
+        table = tables.table(unit.path)
         if unit.prefix:
             table = table.join(unit.prefix[0])
-        yield from self._blocks(body, unit, table, self._templates(table))
+        yield from self._blocks(unit, table, self._templates(table))
 
-    def _blocks(
-        self, body: Body, unit: _PrefixUnit, table: Bindings, most: int
-    ) -> Iterator[FeatureBlock]:
+    def _blocks(self, unit: Unit, table: Bindings, most: int) -> Iterator[FeatureBlock]:
         """Count the candidates of a unit, so many templates at a time."""
-        found = (
-            self.counter.count(table, unit.prefix, unit.second, most)
-            if unit.prefix
-            else self.counter.single(body, table, most)
-        )
-        for block in found:
-            yield replace(block, place=unit.place)
+        for block in self.counter.count(table, unit.prefix, unit.templates, most):
+            yield replace(block, place=unit.place, order=unit.order)
 
     def _templates(self, table: Bindings) -> int:
         """Return how many templates go in a block: even if all hold, it is no more than is kept."""
         most = min(_WORK, self._most_kept // COUNT_BYTES)
         return max(most // max(len(table), 1), 1)
 
-    def _piece(
-        self, body: Body, part: Ints, table: Bindings, unit: _PrefixUnit
-    ) -> Iterator[FeatureBlock]:
+    def _piece(self, part: Ints, table: Bindings, unit: Unit) -> Iterator[FeatureBlock]:
         """Yield the candidates of a unit for some examples; nothing is kept."""
-        most = max(_WORK // _PIECE, 1)
-        for piece in _joined(table, unit.prefix):
-            yield from _of(part, self._blocks(body, unit, piece, most))
-
-    def table(self, body: Body) -> Bindings:
-        """Return the binding table of a conjunction for all examples."""
-        if not body:
-            return self.root
-        with self._making:  # once, whoever asks
-            found: Bindings | None = self._kept.get(body)
-            if found is None:
-                found = self.table(body[:-1]).join(body[-1])
-                self._kept.put(body, found)
-        return found
-
-    def _tables(self, body: Body, chosen: Ints) -> Iterator[tuple[Ints, Bindings]]:
-        """Yield binding tables of some examples at a time, in order, and which these are."""
-        if len(chosen) == len(self) and self._number_of_kept_rows(body) <= _PIECE:
-            yield chosen, self.table(body)
-            return
-        for start in range(0, max(len(chosen), 1), _CHUNK):
-            part = chosen[start : start + _CHUNK]
-            flip = None if self.root.flip is None else self.root.flip.part(part)
-            examples = np.ascontiguousarray(self.root.columns[:, part])
-            for table in _joined(Bindings.of(self.world, examples, flip), body):
-                yield part, table
-
-    def _number_of_kept_rows(self, body: Body) -> int:
-        return max((self._number_of_rows(body[:k]) for k in range(len(body) + 1)), default=0)
+        most = max(_WORK // PIECE, 1)
+        for piece in joined(table, unit.prefix):
+            yield from _of(part, self._blocks(unit, piece, most))
 
 
-def _chain(outer: Callable[[S], R], inner: Callable[[T], S], item: T) -> R:
-    return outer(inner(item))
+def _everyone(unit: Unit) -> Ints:
+    return np.arange(len(unit.view))
+
+
+def _by_table(units: Iterable[Unit]) -> Iterable[list[Unit]]:
+    """Return units together that are counted from the same tables."""
+    groups: dict[tuple[int, Path], list[Unit]] = {}
+    for unit in units:
+        groups.setdefault((id(unit.tables), unit.path), []).append(unit)
+    return groups.values()
 
 
 def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:
@@ -327,25 +383,3 @@ def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:
     for block in blocks:
         example = part[block.example].astype(np.int32)
         yield replace(block, example=example, whole=False)
-
-
-def _joined(table: Bindings, body: Body) -> Iterator[Bindings]:
-    """Yield a table joined to literals, cut into pieces by example where it grows large."""
-    if not body:
-        yield table
-        return
-    for piece in _cut(table, body[0]):
-        yield from _joined(piece.join(body[0]), body[1:])
-
-
-def _cut(table: Bindings, pattern: Pattern) -> Iterator[Bindings]:
-    """Cut a table, between examples, where a join would have too many rows."""
-    ends = np.cumsum(table.count(pattern))
-    if not len(ends) or ends[-1] <= _PIECE:
-        yield table
-        return
-    numbers = np.maximum(ends - 1, 0) // _PIECE
-    firsts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
-    bounds = [*np.searchsorted(table.example, firsts).tolist(), len(table)]
-    for start, end in pairwise(bounds):
-        yield table.where(np.arange(start, end))

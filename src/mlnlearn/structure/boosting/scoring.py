@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
+from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.candidates import FeatureBlock
-from mlnlearn.structure.boosting.features import Features
+from mlnlearn.structure.boosting.features import Features, Unit
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -44,11 +47,12 @@ class Regression:
     gradient
         Per example of the pool, what to fit.
     weight
-        Per example, its weight; zero for examples outside of the node.
+        Per example, its weight.
     inside
         Which examples are in the node and take part.
     path
-        Per example, the groundings of the node's own conjunction (1 under existential semantics).
+        Per example, the groundings of the node's own conjunction; None where that holds or not, and
+        holds for all inside.
     existential
         Whether an example has a conjunction at most once.
     """
@@ -56,13 +60,15 @@ class Regression:
     gradient: Floats
     weight: Floats
     inside: Mask
-    path: Floats
+    path: Floats | None
     existential: bool
 
     @cached_property
     def moments(self) -> tuple[float, float, float]:
         """``Σ v·m·Δ``, ``Σ v·m²`` and ``Σ v·Δ²`` over the node."""
-        moments: tuple[float, float, float] = _moments(self.gradient, self.weight, self.path)
+        moments: tuple[float, float, float] = _moments(
+            self.gradient, self.weight, self.inside, self._path, *self._grid
+        )
         return moments
 
     @property
@@ -78,15 +84,31 @@ class Regression:
         return moment / square if square > 0 else 0.0
 
     @property
-    def columns(self) -> Floats:
-        """What the sums are taken of, an example's numbers side by side; made anew, not kept."""
+    def _path(self) -> Floats:
+        return np.empty(0) if self.path is None or self.existential else self.path
+
+    @cached_property
+    def _grid(self) -> tuple[float, float]:
+        """What to add to ``v·Δ`` and ``v``, and take away again, to round them.
+
+        Both are rounded so far that sums over examples are exact: they do not depend on the order
+        of the terms, and so neither on what was summed first nor on who sums. Of 53 digits,
+        a million examples leave 33 to each.
+        """
+        slopes, masses = _sizes(self.gradient, self.weight, self.inside)
+        return _rounder(slopes), _rounder(masses)
+
+    def columns(self, groundings: Ints | None = None) -> Floats:
+        """Return what the sums are taken of, an example's numbers side by side; not kept.
+
+        Parameters
+        ----------
+        groundings
+            Of the literals of the path that are not counted with the candidates, for each example.
+        """
         columns = np.empty((len(self.gradient), 3 if self.existential else 5))
-        columns[:, 0] = self.weight * self.gradient
-        columns[:, 1] = self.weight
-        columns[:, 2] = self.inside
-        if not self.existential:
-            columns[:, 3] = columns[:, 0] * self.path
-            columns[:, 4] = columns[:, 1] * self.path**2
+        rest = np.empty(0, np.int64) if groundings is None else groundings
+        _fill(self.gradient, self.weight, self.inside, self._path, rest, columns, *self._grid)
         return columns
 
 
@@ -99,6 +121,37 @@ def gain(moment: float, square: float) -> float:
     1.0
     """
     return moment * moment / square if square > 0 else 0.0
+
+
+class _NodeColumns:
+    """What sums over a node are taken of, for each view of its examples; made on first use."""
+
+    def __init__(self, features: Features, regression: Regression) -> None:
+        self.features, self.regression = features, regression
+        self._made: dict[tuple[int, Body], Floats] = {}
+        self._making = Lock()
+
+    def of(self, unit: Unit) -> Floats:
+        with self._making:
+            key = id(unit.view), unit.rest
+            if key not in self._made:
+                self._made[key] = unit.view.gathered(self._apart(unit.rest))
+            return self._made[key]
+
+    def _apart(self, rest: Body) -> Floats:
+        if self.regression.existential and self.regression.path is None:
+            rest = ()  # which holds for all inside
+        key = id(self.features.views.everyone), rest
+        if key in self._made:
+            return self._made[key]
+        columns = self.regression.columns(self.features.groundings(rest) if rest else None)
+        if not rest:
+            self._made[key] = columns
+        return columns
+
+    def members(self, unit: Unit) -> Ints:
+        """Return which examples of a unit's view are of the node."""
+        return np.flatnonzero(self.of(unit)[:, 2])
 
 
 def node_sums(
@@ -118,33 +171,28 @@ def node_sums(
         Whether sums over the examples without groundings are wanted, as a split needs them.
     """
     found: dict[object, tuple[FeatureBlock, Floats]] = {}
-    columns = regression.columns
+    columns = _NodeColumns(features, regression)
 
-    def added(blocks: Iterable[FeatureBlock]) -> list[tuple[FeatureBlock, Sums]]:
+    def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[tuple[FeatureBlock, Sums]]:
         """Add blocks to their sums, and return those that are complete."""
         complete = []
         for block in blocks:
             if block.whole:
-                complete.append((block, sums_of(block, regression, rest, columns)))
+                sums = _no_sums(block, regression, rest)
+                _add(block, regression, rest, sums, columns.of(unit))
+                complete.append((block, _sums(sums, regression, rest)))
                 continue
-            key = block.prefix, block.templates
+            key = unit.key, block.templates
             if key not in found:
                 # the counts of a piece are not needed again
                 found[key] = block.without_counts(), _no_sums(block, regression, rest)
-            _add(block, regression, rest, found[key][1], columns)
+            _add(block, regression, rest, found[key][1], columns.of(unit))
         return complete
 
-    for complete in features.each(body, pairs, regression.inside, added):
+    for complete in features.each(body, pairs, columns.members, added):
         yield from complete
-    for first, sums in sorted(found.values(), key=lambda item: item[0].place):
+    for first, sums in found.values():
         yield first, _sums(sums, regression, rest)
-
-
-def sums_of(block: FeatureBlock, regression: Regression, rest: bool, columns: Floats) -> Sums:
-    """Sum over a node's examples, for every candidate of a block; `columns`: the regression's."""
-    sums = _no_sums(block, regression, rest)
-    _add(block, regression, rest, sums, columns)
-    return _sums(sums, regression, rest)
 
 
 def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:
@@ -175,16 +223,51 @@ def _sums(sums: Floats, regression: Regression, rest: bool) -> Sums:
     return Sums(moment, square, total - sums.T[3], mass - sums.T[4], examples)
 
 
+def _rounder(size: float) -> float:
+    """Return what to add to terms of such a sum, and take away again, so that the sum is exact."""
+    return math.ldexp(1.5, math.frexp(size)[1] + 1)
+
+
 @njit(cache=True)
-def _moments(gradient, weight, path):  # type: ignore[no-untyped-def]
+def _sizes(gradient, weight, inside):  # type: ignore[no-untyped-def]
+    slopes, masses = 0.0, 0.0
+    for who in range(len(gradient)):
+        if inside[who]:
+            slopes += abs(weight[who] * gradient[who])
+            masses += weight[who]
+    return slopes, masses
+
+
+@njit(cache=True)
+def _moments(gradient, weight, inside, path, slopes, masses):  # type: ignore[no-untyped-def]
     # a plain loop: the threads of a linear algebra library would only spin
     moment, square, total = 0.0, 0.0, 0.0
     for who in range(len(gradient)):
-        scaled = weight[who] * path[who]
-        moment += scaled * gradient[who]
-        square += scaled * path[who]
-        total += weight[who] * gradient[who] * gradient[who]
+        if inside[who]:
+            many = path[who] if len(path) else 1.0
+            moment += many * ((weight[who] * gradient[who] + slopes) - slopes)
+            square += many * many * ((weight[who] + masses) - masses)
+            total += weight[who] * gradient[who] * gradient[who]
     return moment, square, total
+
+
+@njit(cache=True)
+def _fill(gradient, weight, inside, path, rest, columns, slopes, masses):  # type: ignore[no-untyped-def]
+    """Fill in ``v·r·Δ``, ``v·r²``, whether it is inside; then ``v·m·Δ`` and ``v·m²``."""
+    for who in range(len(gradient)):
+        other = rest[who] if len(rest) else 1
+        if not inside[who] or other == 0:
+            columns[who] = 0.0
+            continue
+        slope = (weight[who] * gradient[who] + slopes) - slopes
+        mass = (weight[who] + masses) - masses
+        columns[who, 2] = 1.0
+        if columns.shape[1] == 3:
+            columns[who, 0], columns[who, 1] = slope, mass
+            continue
+        many = path[who] if len(path) else 1.0
+        columns[who, 0], columns[who, 1] = other * slope, np.float64(other) * other * mass
+        columns[who, 3], columns[who, 4] = many * slope, many * many * mass
 
 
 @njit(cache=True, nogil=True)
@@ -194,7 +277,7 @@ def _add_existential(candidate, example, sums, columns):  # type: ignore[no-unty
         if columns[who, 2] != 0.0:
             sums[what, 0] += columns[who, 0]
             sums[what, 1] += columns[who, 1]
-            sums[what, 2] += 1.0
+            sums[what, 2] += columns[who, 2]
 
 
 @njit(cache=True, nogil=True)
@@ -205,7 +288,7 @@ def _add_counting(candidate, example, count, sums, columns):  # type: ignore[no-
             many = np.float64(count[entry])
             sums[what, 0] += many * columns[who, 0]
             sums[what, 1] += many * many * columns[who, 1]
-            sums[what, 2] += 1.0
+            sums[what, 2] += columns[who, 2]
             sums[what, 3] += columns[who, 3]
             sums[what, 4] += columns[who, 4]
 
@@ -218,7 +301,7 @@ def _add_clause(candidate, example, count, sums, columns):  # type: ignore[no-un
             many = np.float64(count[entry])
             sums[what, 0] += many * columns[who, 0]
             sums[what, 1] += many * many * columns[who, 1]
-            sums[what, 2] += 1.0
+            sums[what, 2] += columns[who, 2]
 
 
 def split_gains(sums: Sums) -> Floats:
@@ -242,5 +325,4 @@ class BestTest:
 
     gain: float
     test: Body
-    block: FeatureBlock
-    number: int
+    rank: tuple[int, int]

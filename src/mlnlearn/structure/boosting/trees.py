@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
-from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.scoring import (
     BestTest,
@@ -56,7 +55,6 @@ class _Branch:
 
     body: Body
     reached: Mask
-    counts: Floats
     regression: Regression
     test: Body = ()
     yes: _Branch | None = None
@@ -80,18 +78,18 @@ class Grown:
     leaf
         Per example, the number of its leaf, in the order of the tree's paths.
     counts
-        Per example, what the leaf's value is multiplied by.
+        Per example, what the leaf's value is multiplied by; None for 1.
     """
 
     tree: Tree
-    leaf: Ints
-    counts: Floats
+    leaf: NDArray[np.int16]
+    counts: Floats | None
 
     def values(self, tree: Tree) -> Floats:
         """Return each example's value under a tree of the same shape."""
         leaves = np.array([path.value for path in tree.paths])
-        result: Floats = leaves[self.leaf] * self.counts
-        return result
+        found: Floats = leaves[self.leaf]
+        return found if self.counts is None else found * self.counts
 
 
 def grow_tree(
@@ -130,7 +128,10 @@ def grow_tree(
     [0.75, -1.0]
     """
     size = len(features)
-    start = _branch((), np.ones(size, np.bool_), np.ones(size), gradient, weight, chosen, settings)
+    everyone = np.ones(size, np.bool_)
+    once = None if settings.existential else np.ones(size)
+    inside = Regression(gradient, weight, chosen.copy(), once, settings.existential)
+    start = _Branch((), everyone, inside, value=inside.value)
     waiting, leaves = [start], 1
     while waiting and leaves < settings.leaves:
         # the node with the worst squared error goes first; among equals the oldest
@@ -143,23 +144,6 @@ def grow_tree(
     return _finished(start, size)
 
 
-def _branch(
-    body: Body,
-    reached: Mask,
-    counts: Floats,
-    gradient: Floats,
-    weight: Floats,
-    chosen: Mask,
-    settings: TreeSettings,
-) -> _Branch:
-    inside = reached & chosen
-    path = np.ones(len(counts)) if settings.existential else counts
-    regression = Regression(
-        gradient, np.where(inside, weight, 0.0), inside, path, settings.existential
-    )
-    return _Branch(body, reached, path, regression, value=regression.value)
-
-
 def _split(
     features: Features, branch: _Branch, settings: TreeSettings
 ) -> tuple[_Branch, _Branch] | None:
@@ -167,20 +151,18 @@ def _split(
     best = best_split(features, branch.body, branch.regression, settings)
     if best is None:
         return None
-    block = best.block
-    kept = block.counts(best.number) if block.whole else None
-    holders, many = kept or features.holders(branch.body + best.test)
-    counts = np.zeros(len(features))
-    counts[holders] = many
+    counts = features.groundings(branch.body + best.test)
     holds = branch.reached & (counts > 0)
     old = branch.regression
 
-    def child(body: Body, reached: Mask, groundings: Floats) -> _Branch:
-        return _branch(body, reached, groundings, old.gradient, old.weight, old.inside, settings)
+    def child(body: Body, reached: Mask, groundings: Floats | None) -> _Branch:
+        regression = replace(old, inside=old.inside & reached, path=groundings)
+        return _Branch(body, reached, regression, value=regression.value)
 
     branch.test = best.test
-    branch.yes = child(branch.body + best.test, holds, counts)
-    branch.no = child(branch.body, branch.reached & ~holds, branch.counts)
+    many = None if old.path is None else counts.astype(np.float64)
+    branch.yes = child(branch.body + best.test, holds, many)
+    branch.no = child(branch.body, branch.reached & ~holds, old.path)
     return branch.yes, branch.no
 
 
@@ -190,7 +172,7 @@ def best_split(
     """Return the test that lowers the squared error most, or None where none does."""
     number = np.count_nonzero(regression.inside)
     whole, side = settings.fewest
-    if number < whole or features.is_too_large(body):
+    if number < whole:
         return None
     total = regression.moments[2]
     least = total - regression.error + _SMALLEST_GAIN * total
@@ -199,27 +181,32 @@ def best_split(
         few = np.minimum(sums.examples, number - sums.examples) < side
         gains = np.where(few, -np.inf, split_gains(sums))
         place = int(np.argmax(gains)) if len(gains) else 0
-        if len(gains) and _is_better(float(gains[place]), block, best, least):
-            best = BestTest(float(gains[place]), block.test(place), block, place)
+        if not len(gains):
+            continue
+        found = BestTest(float(gains[place]), block.test(place), block.rank(place))
+        if _is_better(found, best, least):
+            best = found
     return best
 
 
-def _is_better(gain: float, block: FeatureBlock, best: BestTest | None, least: float) -> bool:
+def _is_better(found: BestTest, best: BestTest | None, least: float) -> bool:
     """Tell whether a candidate is better than the best so far, or as good and comes before it."""
     if best is None:
-        return gain > least
-    return gain > best.gain or (gain == best.gain and block.place < best.block.place)
+        return found.gain > least
+    return found.gain > best.gain or (found.gain == best.gain and found.rank < best.rank)
 
 
 def _finished(start: _Branch, size: int) -> Grown:
-    leaf, counts = np.empty(size, np.int64), np.empty(size)
+    leaf = np.empty(size, np.int16)
+    counts = None if start.regression.path is None else np.empty(size)
     number = 0
 
     def visit(branch: _Branch) -> None:
         nonlocal number
         if branch.yes is None or branch.no is None:
             leaf[branch.reached] = number
-            counts[branch.reached] = branch.counts[branch.reached]
+            if counts is not None and branch.regression.path is not None:
+                counts[branch.reached] = branch.regression.path[branch.reached]
             number += 1
             return
         visit(branch.yes)
