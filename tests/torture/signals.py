@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "weights": ("weights", "--model", "rules.mln", "--db", "0.db", "--out", "w.mln"),
     "infer, sampled": (
         "infer", "--model", "rules.mln", "--db", "0.db", "--query", "advisedBy", "--open",
-        "advisedBy,professor", "--method", "gibbs", "--samples", "200000", "--out", "p.csv",
+        "advisedBy,professor", "--method", "gibbs", "--samples", "20000", "--out", "p.csv",
     ),
     "report": ("report", "--model", "rules.mln", "--db", "0.db", "--query", "advisedBy",
                "--out", "r.html"),
