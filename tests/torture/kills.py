@@ -3,7 +3,7 @@
 A run is forked from a process that has everything loaded, so that a kill costs the time until it
 strikes and nothing else. Moments are counted in the run's own CPU time, and the system itself sends
 the signal when that is up: how busy the machine is with other things does not matter, and runs of
-some hundredths of a second are hit anywhere. Learners think long and write fast, so that every other
+some hundredths of a second are hit anywhere. Learners think long and write fast: every other
 kill strikes in the middle of a write to the checkpoint, which then holds a part of it.
 """
 
