@@ -458,3 +458,73 @@ def test_days_of_one_number_are_days_where_nothing_speaks_against_it():
     assert digits_spelling("date", []) is None
     assert read_moments(["19700102"], "%Y%m%d").tolist() == [86_400.0]
     assert np.isnan(read_moments(["2020111", "1970 1 2", "soon"], "%Y%m%d")).all()
+
+
+def test_a_table_of_some_things_refers_to_the_one_of_all():
+    basics = {"tconst": Column.of([f"t{n}" for n in range(30)]), "year": Column.of(range(30))}
+    crew = {"tconst": Column.of([f"t{n}" for n in range(30)]), "size": Column.of(range(30))}
+    ratings = {"tconst": Column.of([f"t{n}" for n in range(9)]), "votes": Column.of(range(9))}
+    tables = [Table("ratings", ratings), Table("basics", basics), Table("crew", crew)]
+    found = {table.name: table for table in guess_keys(tables)}
+    assert [key.table for key in found["ratings"].foreign_keys] == ["basics"]
+    assert [key.table for key in found["crew"].foreign_keys] == ["basics"]
+    assert found["basics"].foreign_keys == ()
+    # the table that a key is called after has all of them, whatever its size
+    homes = [
+        Table("vip", {"basic_id": Column.of(range(1, 9))}),
+        Table("basics", {"basic_id": Column.of(range(1, 9)), "a": Column.of(range(8))}),
+    ]
+    found = {table.name: table for table in guess_keys(homes)}
+    assert [key.table for key in found["vip"].foreign_keys] == ["basics"]
+    assert found["basics"].foreign_keys == ()
+
+
+def test_calculated_columns_of_sqlite_are_read():
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        "CREATE TABLE box (id INTEGER PRIMARY KEY, w INT, kept INT AS (w + 1) STORED, "
+        "heavy INT GENERATED ALWAYS AS (w > 5) VIRTUAL);"
+        "INSERT INTO box (id, w) VALUES (1, 3), (2, 9);"
+    )
+    (box,) = ml.read_tables(connection)
+    assert box.columns["heavy"].names == ("0", "1")
+    assert box.columns["kept"].names == ("4", "10")
+
+
+@pytest.mark.parametrize("pair", [("ja", "nein"), ("J", "N"), ("oui", "non"), ("on", "off")])
+def test_yes_and_no_are_flags_in_other_languages_(pair):
+    cells = Column.of([pair[n % 3 > 0] for n in range(30)])
+    people = Table("people", {"id": Column.of(range(30)), "vip": cells}, ("id",))
+    database, mapping = build_database([people], None, "")
+    assert mapping["people"]["vip"].role == "flag"
+    assert database.facts("vip").shape[1] == 10
+
+
+def test_days_of_several_spellings_are_days_where_none_is_in_doubt():
+    days = [f"2020-{1 + n % 12:02d}-{1 + n % 28:02d}" for n in range(40)]
+    others = [f"{1 + n % 28:02d}.{1 + n % 12:02d}.2021" for n in range(40)]
+    spelled = moment_spelling(days + others)
+    assert spelled == "%Y-%m-%d or %d.%m.%Y"
+    seconds = read_moments(["2020-01-02", "02.01.2020", "soon"], spelled)
+    assert seconds[0] == seconds[1]
+    assert np.isnan(seconds[2])
+    assert moment_spelling(["13/01/2020", "01/13/2020"]) is None  # which is the day of 02/03?
+    assert moment_spelling(["1.12.10", "2.4.11"]) is None  # versions
+
+
+@pytest.mark.parametrize(
+    ("cell", "day"),
+    [
+        ("931107 00:00:00", "1993-11-07"),
+        ("20201231235959", "2020-12-31"),
+        ("7-Nov-2020", "2020-11-07"),
+        ("Nov 07, 2020", "2020-11-07"),
+        ("11/07/20", "2020-07-11"),
+        ("11/27/2020 11:05:00 PM", "2020-11-27"),
+        ("07.11.20", "2020-11-07"),
+    ],
+)
+def test_moments_of_common_programs_are_read(cell, day):
+    spelled = moment_spelling([cell]) or digits_spelling("issued_date", [cell])
+    seconds = read_moments([cell, day], spelled)
+    assert str(np.datetime64(int(seconds[0]), "s"))[:10] == day

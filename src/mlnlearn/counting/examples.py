@@ -90,6 +90,9 @@ def find_place(view: Relational, target: str) -> Place:
             f"{len(having)} tables have a column {target!r}: {', '.join(having)}",
             hint=f"write {having[0]}.{target}",
         )
+    alike = _other_case(view, target)
+    if len(alike) == 1:
+        return alike[0]
     left = [name for name in view.left_out if target in (name, name.partition(".")[2])]
     if left:
         why = view.left_out[left[0]]
@@ -107,6 +110,20 @@ def find_place(view: Relational, target: str) -> Place:
         f"no table, column or predicate {target!r}",
         hint=f"did you mean {' or '.join(close) or ', '.join(known[:12])}?",
     )
+
+
+def _other_case(view: Relational, target: str) -> list[Place]:
+    """Return the places that a target names but for small and capital letters."""
+    wanted = target.casefold()
+    columns = [(row_set.name, name) for row_set in view for name in row_set.columns if name]
+    for forms in (
+        {Place(table, name): f"{table}.{name}" for table, name in columns},
+        {Place(table, name): name for table, name in columns},
+    ):
+        found = [place for place, form in forms.items() if form.casefold() == wanted]
+        if found:
+            return found
+    return []
 
 
 def examples_of(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
-from mlnlearn.data.load.columns import Codes, sorted_names
+from mlnlearn.data.load.columns import NO, YES, Codes, sorted_names
 from mlnlearn.data.load.cutoff import CutOff, cut_tables
 from mlnlearn.data.load.derive import derive_mapping
 from mlnlearn.data.load.discretize import (
@@ -38,8 +38,6 @@ from mlnlearn.data.vocabulary import Vocabulary, moment_name, number_name, secon
 from mlnlearn.errors import InputError, raise_all
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
-
-_YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n"}
 
 
 class Loaded(NamedTuple):
@@ -107,7 +105,7 @@ def says_yes(cell: str, true: str = "") -> bool:
     >>> says_yes("Yes"), says_yes("0"), says_yes("smoker", "smoker")
     (True, False, True)
     """
-    return cell == true if true else cell.strip().lower() in _YES
+    return cell == true if true else cell.strip().lower() in YES
 
 
 @dataclass
@@ -270,7 +268,7 @@ class _Facts:
     ) -> Iterator[InputError]:
         cells = table.columns[column.name]
         spelled = [name.strip().lower() for name in cells.names]
-        strange = [name not in _YES | _NO for name in spelled]
+        strange = [name not in YES | NO for name in spelled]
         if not column.true and any(strange):
             rows = np.flatnonzero(np.array([*strange, False])[cells.codes])
             yield from table.problems_at(

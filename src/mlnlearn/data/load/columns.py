@@ -22,13 +22,24 @@ from mlnlearn.data.vocabulary import number_name
 Codes = NDArray[np.int32]
 
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0*)?\Z")
-_TRUTH = {"1": "true", "t": "true", "true": "true", "y": "true", "yes": "true"} | {
-    "0": "false",
-    "f": "false",
-    "false": "false",
-    "n": "false",
-    "no": "false",
-}
+TRUTHS = (
+    ("0", "1"),
+    ("false", "true"),
+    ("f", "t"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("off", "on"),
+    ("falsch", "wahr"),
+    ("nein", "ja"),
+    ("n", "j"),
+    ("non", "oui"),
+    ("no", "si"),
+    ("no", "sí"),
+    ("ne", "ano"),
+    ("nie", "tak"),
+)
+"""Pairs of words for no and yes, in small letters."""
+YES, NO = frozenset(yes for _, yes in TRUTHS), frozenset(no for no, _ in TRUTHS)
 
 
 class OpaqueCellsError(TypeError):
@@ -311,12 +322,17 @@ def _converter(declared: str) -> tuple[str, Callable[[str], str | None]] | None:
     """Return what a declared type expects and how it reads a name (None: it does not fit)."""
     kind = declared.upper()
     if "BOOL" in kind:
-        return "true or false", lambda name: _TRUTH.get(name.strip().lower())
+        return "true or false", _truth_name
     if "INT" in kind and "INTERVAL" not in kind and "POINT" not in kind:
         return "an integer", _integer_name
     if any(part in kind for part in ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")):
         return "a number", _number_name
     return None
+
+
+def _truth_name(name: str) -> str | None:
+    word = name.strip().lower()
+    return "true" if word in YES else "false" if word in NO else None
 
 
 def _integer_name(name: str) -> str | None:

@@ -36,6 +36,7 @@ _PART = re.compile(
 _MOST_PROBLEMS = 20
 _MOST_STEPS = 100  # of a thousand instructions: declarations need a few
 _LONGEST_VALUE = 1_000_000
+_GENERATED = (2, 3)  # as SQLite marks columns that are calculated: on reading, on writing
 _NEAR = re.compile(r'near "(.*)": ', re.DOTALL)
 _HINT = "SQL definitions are read by SQLite: CREATE TABLE with PRIMARY KEY and FOREIGN KEY clauses"
 
@@ -160,20 +161,31 @@ def _location(text: str, place: int, source: str) -> Location:
     return Location(source, text.count("\n", 0, place) + 1, place - line_start + 1, line)
 
 
-def sqlite_definitions(connection: sqlite3.Connection) -> list[TableDefinition]:
-    """Read all table definitions from the catalog of an SQLite connection."""
+def sqlite_definitions(
+    connection: sqlite3.Connection, *, generated: bool = False
+) -> list[TableDefinition]:
+    """Read all table definitions from the catalog of an SQLite connection.
+
+    Parameters
+    ----------
+    connection
+        The connection.
+    generated
+        Whether columns count that are calculated from others: files of cells have none.
+    """
     query = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
         "ESCAPE '\\' ORDER BY rowid"
     )
     names = [row[0] for row in connection.execute(query)]
-    return [_sqlite_definition(connection, name, names) for name in names]
+    return [_sqlite_definition(connection, name, names, generated) for name in names]
 
 
 def _sqlite_definition(
-    connection: sqlite3.Connection, name: str, names: list[str]
+    connection: sqlite3.Connection, name: str, names: list[str], generated: bool
 ) -> TableDefinition:
-    columns = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,))
+    query = "SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden IN (0, ?, ?)"
+    columns = connection.execute(query, (name, *(_GENERATED if generated else (0, 0))))
     rows = columns.fetchall()
     primary = sorted((place, column) for column, _, place in rows if place)
     spelled = {other.lower(): other for other in names}

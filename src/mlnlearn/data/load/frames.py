@@ -64,13 +64,19 @@ def from_frames(
     >>> list(database.rows("smokes")), list(database.rows("friends"))
     ([('1',)], [('1', '2')])
     """
+    tables = read_frames(frames)
+    return build_database(define_tables(tables, ddl, keys), mapping, name, cut_off)
+
+
+def read_frames(frames: abc.Mapping[str, Any]) -> list[Table]:
+    """Read frames by table, without keys; all that cannot be read are named together."""
     tables: list[Table] = []
     problems: list[InputError] = []
     for table, frame in frames.items():
         with collected(problems):
             tables.append(read_frame(table, frame))
     raise_all(problems)
-    return build_database(define_tables(tables, ddl, keys), mapping, name, cut_off)
+    return tables
 
 
 def read_frame(name: str, frame: Any) -> Table:

@@ -46,6 +46,7 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
         for table in tables
     }
     known = {table.name: table for table in tables}
+    whole = {name: _wholeness(known, name, key) for name, key in primary.items()}
     found = []
     for table in tables:
         foreign: list[ForeignKey] = []
@@ -55,7 +56,7 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
             notes[primary[table.name]] = "a guess: no value repeats"
             own = (primary[table.name],)
         for name in table.columns:
-            target, why = _target(table, name, known, primary)
+            target, why = _target(table, name, known, primary, whole)
             if target:
                 foreign.append(ForeignKey((name,), target))
                 notes[name] = f"a guess: {why}"
@@ -116,14 +117,24 @@ def _is_about(word: str, other: str) -> bool:
     return long == short or long.endswith(f"_{short}")
 
 
+def _wholeness(known: abc.Mapping[str, Table], table: str, key: str) -> tuple[bool, int, int]:
+    """Return what tells which of several tables with the same key is the one of all its things."""
+    about = _is_about(_word(key), _word(table))
+    return about, known[table].rows, -list(known).index(table)
+
+
 def _target(
-    table: Table, name: str, known: abc.Mapping[str, Table], primary: abc.Mapping[str, str]
+    table: Table,
+    name: str,
+    known: abc.Mapping[str, Table],
+    primary: abc.Mapping[str, str],
+    whole: abc.Mapping[str, tuple[bool, int, int]],
 ) -> tuple[str, str]:
     """Return the table that a column refers to, and why; two empty texts for none."""
     column = table.columns[name]
     if not column.names:
         return "", ""
-    ranked = sorted(_candidates(table, name, column, known, primary))
+    ranked = sorted(_candidates(table, name, column, known, primary, whole))
     return (ranked[0][-2], ranked[0][-1]) if ranked else ("", "")
 
 
@@ -133,6 +144,7 @@ def _candidates(
     column: Column,
     known: abc.Mapping[str, Table],
     primary: abc.Mapping[str, str],
+    whole: abc.Mapping[str, tuple[bool, int, int]],
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield tables that a column may refer to: how sure (less is surer), their size, name, why."""
     word = _word(name)
@@ -150,6 +162,12 @@ def _candidates(
         if own:
             if _PARENT.search(name.lower()) or _is_about(word, _word(target)):
                 yield 1, len(keys), target, f"{name!r} of the same table"
+            continue
+        if name == primary[table.name] and name == key and word:
+            # of two tables with the same key, that of some of the things adds to that of all
+            if whole[target] > whole[table.name] and (not lost or whole[target][0]):
+                size = sum(whole[target] > other for other in whole.values())
+                yield 0, -size, target, f"its values are keys of {target!r}, as its name says"
             continue
         if name == primary[table.name] and (word != _word(target) or word == _word(table.name)):
             continue  # a key of its own, unless it is called like the other table

@@ -54,7 +54,7 @@ class ColumnMapping:
         What an empty cell means: every atom it could stand for is ``unknown``, or they are all
         false (``absent``); by default the latter for a link that not everything has.
     true
-        The cell value that makes a flag true; without it, yes, true, t, y and 1.
+        The cell value that makes a flag true; without it, yes, true, t, y, 1, ja, oui and the like.
     values
         The values that are constants; any other cell becomes the constant ``other``. All where
         there are none.

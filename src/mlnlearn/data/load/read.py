@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from mlnlearn.data.load.ddl import check_ddl
 from mlnlearn.data.load.define import define_tables
 from mlnlearn.data.load.folder import SUFFIXES, read_folder, read_table
-from mlnlearn.data.load.sql import read_sql
+from mlnlearn.data.load.frames import read_frames
+from mlnlearn.data.load.sql import SqlSource, read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url
 from mlnlearn.errors import InputError, Location
 from mlnlearn.registry import READERS
 
+TablesSource: TypeAlias = "str | Path | SqlSource | Mapping[str, Any]"
+"""Where tables are: a folder, file or address, an open connection, or data frames by name."""
 
-def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Table]:
+
+def read_tables(source: TablesSource, *, ddl: str | Path | None = None) -> list[Table]:
     r"""Read tables with their keys; `build_database` makes a database of them.
 
     Parameters
@@ -22,9 +28,10 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     source
         A folder of CSV or Parquet files, one such file, an SQLite or DuckDB file, or an address
         such as ``postgresql://user@host/shop``; or what a reader of another package knows by its
-        scheme or the ending of its name.
+        scheme or the ending of its name; or an open connection; or data frames by table.
     ddl
-        For a folder, ``CREATE TABLE`` statements with the keys; by default its ``schema.sql``.
+        For a folder or frames, ``CREATE TABLE`` statements with the keys; by default the folder's
+        ``schema.sql``.
 
     Examples
     --------
@@ -34,7 +41,15 @@ def read_tables(source: str | Path, *, ddl: str | Path | None = None) -> list[Ta
     >>> [dog] = read_tables(folder, ddl="CREATE TABLE dog (id TEXT PRIMARY KEY, big BOOLEAN)")
     >>> dog.columns["big"].names
     ('true',)
+    >>> import pandas as pd
+    >>> [dog] = read_tables({"dog": pd.DataFrame({"id": ["Rex"], "big": [True]})})
+    >>> dog.primary_key
+    ('id',)
     """
+    if isinstance(source, Mapping):
+        return define_tables(read_frames(source), ddl, None)
+    if not isinstance(source, str | Path):
+        return define_tables(read_sql(source), None, None)
     text = str(source)
     if not is_url(text) and not Path(source).exists():
         raise InputError("no such file or folder", Location(text))

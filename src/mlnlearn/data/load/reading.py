@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.columns import TRUTHS, Column
 from mlnlearn.data.load.spelling import (
     digits_spelling,
     epoch_spelling,
@@ -32,7 +32,7 @@ ENOUGH_ROWS = 20
 """In a table with fewer rows, nothing is left out: too few to tell what is rare or constant."""
 OTHER = "other"
 
-_TRUTHS = ({"false", "true"}, {"true"}, {"false"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
+_TRUTHS = ({"true"}, {"false"}, *(set(pair) for pair in TRUTHS if "0" not in pair))
 _TEXT_TYPE = re.compile("CHAR|TEXT|CLOB|STRING")
 _BIRTH = re.compile(r"birth|born|dob|geb|death|died|until|expire|valid")
 _UNIQUE_SHARE = 0.5

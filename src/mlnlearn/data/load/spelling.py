@@ -32,11 +32,29 @@ _DURATION = re.compile(
     r"(?:(?P<hours>\d+):)?(?P<minutes>\d{1,2}):(?P<seconds>\d{2}(?:\.\d+)?)\Z"
 )
 DURATION = "h:m:s"
-_DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
-_MOMENTS = tuple(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
+_NUMBERED = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d")
+_SHORT = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
+_NAMED = ("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y", "%a %b %d %Y")
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S.%f")
+_MOMENTS = tuple(f"{day}{time}" for day in (*_NUMBERED, *_SHORT, *_NAMED) for time in _TIMES)
+_ISO = "%Y-%m-%d"
+"""How ISO dates are called, with or without a time, where other cells are written otherwise."""
+_OR = " or "
+_MOST_FORMS = 3
+_RARE = 0.02  # fewer cells of a second form are slips of the pen rather than moments
 
-_DIGITS = {"%Y%m%d": 8, "%y%m%d": 6}
-"""Days written as one number, with how many digits."""
+_DIGITS = {
+    form: re.compile(rf"\d{{{digits}}}{time}", re.ASCII)
+    for form, digits, time in (
+        ("%Y%m%d", 8, ""),
+        ("%y%m%d", 6, ""),
+        ("%Y%m%d %H:%M:%S", 8, r" \d\d:\d\d:\d\d"),
+        ("%y%m%d %H:%M:%S", 6, r" \d\d:\d\d:\d\d"),
+        ("%Y%m%d%H%M%S", 14, ""),
+    )
+}
+"""Days written as one number, with what they look like."""
+_TWO_BY_TWO = re.compile(r"\d\d\.\d\d\.\d\d\b")  # 1.12.10 is a version of something
 
 _SINCE = {"seconds since 1970": 1.0, "milliseconds since 1970": 1e3}
 _CLEAR = (1e9, 2.2e9)
@@ -125,25 +143,48 @@ def _duration(text: str) -> float:
 def moment_spelling(names: Sequence[str]) -> str | None:
     """Return how all of some cells write days or moments; None where not all of them do.
 
-    The answer is empty for ISO dates, else a format as `datetime.strptime` takes it. Where the
-    first two numbers could both be the month, the day is taken to come first.
+    The answer is empty for ISO dates, else a format as `datetime.strptime` takes it, or several.
+    Where the first two numbers could both be the month, the day is taken to come first.
 
     Examples
     --------
-    >>> [moment_spelling([cell]) for cell in ("2020-12-31", "31.12.2020", "12/31/99")]
-    ['', '%d.%m.%Y', None]
+    >>> [moment_spelling([cell]) for cell in ("2020-12-31", "31.12.2020", "31-Dec-2020", "1.5")]
+    ['', '%d.%m.%Y', '%d-%b-%Y', None]
     >>> moment_spelling(["01/02/2020 10:30", "12/31/2020 08:00"])
     '%m/%d/%Y %H:%M'
+    >>> moment_spelling(["2020-12-31", "31.12.2020"])
+    '%Y-%m-%d or %d.%m.%Y'
     """
-    if not names:
+    if not names or not any(map(str.isdigit, names[0])):
         return None
     for form in ("", *_MOMENTS):
-        for some in (names[:_TRIED], names):
+        for some in (names[:1], names[:_TRIED], names):
             if np.isnan(read_moments(some, form)).any():
                 break
         else:
             return form
-    return None
+    return _several_forms(names)
+
+
+def _several_forms(names: Sequence[str]) -> str | None:
+    """Return the few ways in which cells write days, if no cell could be of two of them."""
+    forms: list[str] = []
+    left = list(names)
+    while left and len(forms) < _MOST_FORMS:
+        form = next(
+            (f for f in ("", *_MOMENTS) if not np.isnan(read_moments(left[:1], f))[0]), None
+        )
+        if form is None:
+            return None
+        seconds = read_moments(left, form)
+        if (~np.isnan(seconds)).sum() < _RARE * len(names):
+            return None
+        forms.append(form)
+        left = [name for name, known in zip(left, ~np.isnan(seconds), strict=True) if not known]
+    orders = {form[:8].replace("%y", "%Y") for form in forms}
+    if left or {"%d/%m/%Y", "%m/%d/%Y"} <= orders or {"%d-%m-%Y", "%m-%d-%Y"} <= orders:
+        return None
+    return _OR.join(form or _ISO for form in forms)
 
 
 def epoch_spelling(name: str, names: Sequence[str]) -> str | None:
@@ -184,7 +225,9 @@ def digits_spelling(name: str, names: Sequence[str]) -> str | None:
     (None, None)
     """
     timed = bool(_TIMED.search(name.lower()))
-    for form in _DIGITS if timed else ("%Y%m%d",):
+    for form in _DIGITS:
+        if not timed and len(form) == len("%y%m%d") and form.startswith("%y"):
+            continue
         seconds = read_moments(names[:_TRIED], form)
         if np.isnan(seconds).any():
             continue
@@ -204,12 +247,17 @@ def read_moments(names: Sequence[str], spelled: str = "") -> Floats:
     """
     if spelled in _SINCE:
         return read_numbers(names) / _SINCE[spelled]
+    if _OR in spelled:
+        forms = ["" if form == _ISO else form for form in spelled.split(_OR)]
+        return np.asarray(np.fmax.reduce([read_moments(names, form) for form in forms]), np.float64)
     read = _moment if spelled else (lambda name, _: seconds_of(name))
     return np.array([read(name, spelled) for name in names], np.float64)
 
 
 def _moment(text: str, form: str) -> float:
-    if form in _DIGITS and not re.fullmatch(rf"\d{{{_DIGITS[form]}}}", text.strip(), re.ASCII):
+    if form in _DIGITS and not _DIGITS[form].fullmatch(text.strip()):
+        return math.nan
+    if form.startswith("%d.%m.%y") and not _TWO_BY_TWO.match(text.strip()):
         return math.nan
     try:
         return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()

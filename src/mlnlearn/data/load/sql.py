@@ -163,7 +163,7 @@ def _read_sqlite(
     connection: sqlite3.Connection, wanted: list[str] | None, source: str = "database"
 ) -> list[Table]:
     try:
-        chosen = _chosen(sqlite_definitions(connection), wanted)
+        chosen = _chosen(sqlite_definitions(connection, generated=True), wanted)
         return [item.table(_sqlite_columns(connection, item)) for item in chosen]
     except (sqlite3.Error, ValueError) as error:  # a name that is not UTF-8 is a ValueError
         raise InputError(f"SQLite cannot read it: {_first(error)}", Location(source)) from None

@@ -12,7 +12,7 @@ from mlnlearn.data.load.data import Data, as_data
 from mlnlearn.data.load.edits import MappingLike, read_edits
 from mlnlearn.data.load.links import with_single_links
 from mlnlearn.data.load.mapping import Mapping
-from mlnlearn.data.load.read import read_tables
+from mlnlearn.data.load.read import TablesSource, read_tables
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import Task, read_task, without_tasks
 from mlnlearn.data.load.urls import shown_source
@@ -47,7 +47,7 @@ class TaskData:
 
 
 def tables_data(
-    tables: str | Path | Sequence[Table],
+    tables: TablesSource | Sequence[Table],
     *,
     ddl: str | Path | None = None,
     mapping: MappingLike | None = None,
@@ -81,7 +81,10 @@ def tables_data(
         table are read as events, so that the column is one of theirs like any other.
     """
     name = shown_source(tables) if isinstance(tables, str | Path) else ""
-    given = read_tables(tables, ddl=ddl) if isinstance(tables, str | Path) else tables
+    if isinstance(tables, Sequence) and not isinstance(tables, str):
+        given = tables
+    else:
+        given = read_tables(tables, ddl=ddl)
     found = without_tasks(given)
     read = None if task is None else read_task(task, found, label=label)
     if within is not None:
