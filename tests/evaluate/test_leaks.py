@@ -1,8 +1,10 @@
 """Columns that are known only afterwards are named; honest ones are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import mlnlearn as ml
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.load.task_data import tables_data
@@ -71,3 +73,37 @@ def test_moments_after_those_of_a_task(tmp_path):
     found = leaks_of(given.data, given.task.target)
     assert set(found) == {"people.left on"}
     assert "100%" in found["people.left on"]
+
+
+def test_a_column_that_is_filled_for_one_of_several_labels():
+    rng = np.random.default_rng(4)
+    kind = rng.choice(["fixed", "invalid", "duplicate"], 300)
+    bug = pd.DataFrame(
+        {
+            "id": range(300),
+            "twin": np.where(kind == "duplicate", rng.integers(0, 9, 300).astype(str), None),
+            "note": np.where(rng.random(300) < 0.5, "a", None),
+            "resolution": kind,
+        }
+    )
+    found = ml.future_leaks(ml.tables_data({"bug": bug}).data, "bug.resolution")
+    assert [leak.column for leak in found] == ["twin"]
+    assert "'duplicate'" in found[0].why
+
+
+def test_the_time_until_another_moment_tells_the_label():
+    rng = np.random.default_rng(4)
+    ordered = np.datetime64("2020-01-01") + rng.integers(0, 700, 300)
+    needed = rng.integers(1, 60, 300)
+    order = pd.DataFrame(
+        {
+            "id": range(300),
+            "ordered": ordered.astype(str),
+            "shipped": (ordered + needed).astype(str),
+            "born": (ordered - 9000 - rng.integers(0, 9000, 300)).astype(str),
+            "late": needed > 28,
+        }
+    )
+    found = ml.future_leaks(ml.tables_data({"order": order}).data, "order.late")
+    assert [leak.column for leak in found] == ["shipped"]
+    assert "time from ordered to shipped" in found[0].why

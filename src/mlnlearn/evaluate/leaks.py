@@ -50,8 +50,9 @@ def future_leaks(data: Data, target: str) -> list[FutureLeak]:
     """Return columns that look as if they were known only later.
 
     Columns of the examples' own rows, and of the entities that a task speaks of, are suspicious
-    where they are filled for one label and empty for the other, where they alone tell the label of
-    nearly all rows, or where they hold moments after those that the task asks about.
+    where they are filled for some labels and empty for the others, where they alone (or the time
+    from the row's own moment to theirs) tell the label of nearly all rows, or where they hold
+    moments after those that the task asks about.
 
     Parameters
     ----------
@@ -67,6 +68,13 @@ def future_leaks(data: Data, target: str) -> list[FutureLeak]:
         said = _later(column, asked, examples) or _tells(column, examples)
         if said:
             found.append(FutureLeak(table, name, said))
+    base, named = examples.base, {leak.column for leak in found}
+    for name, part in base.dated.items():
+        later = part.of[0]
+        suspicious = part.is_span and later in base.columns and later not in named
+        if suspicious and _tells(Number(part.values), examples, filled_too=False):
+            said = f"tells the label of more than {_SURE:.1%} of the rows, by the {name}"
+            found.append(FutureLeak(base.name, later, said))
     return found
 
 
@@ -102,7 +110,7 @@ def _later(column: Column, asked: Floats | None, examples: RowExamples) -> str:
     return f"holds moments that are later than what is asked, in {later:.0%} of the examples"
 
 
-def _tells(column: Column, examples: RowExamples) -> str:
+def _tells(column: Column, examples: RowExamples, *, filled_too: bool = True) -> str:
     """Say that a column, or whether it is filled, tells the label."""
     known = examples.known
     label = examples.label[known]
@@ -118,11 +126,27 @@ def _tells(column: Column, examples: RowExamples) -> str:
     )
     cells = values[known].astype(np.float64)
     filled = ~np.isnan(cells)
-    if _best_guess(filled.astype(np.int64), label, examples) > _SURE:
-        return "is filled for some labels, and empty for the others"
+    if filled_too and (said := _filled_for(filled, label, examples)):
+        return said
     groups = _grouped(cells, isinstance(column, Number))
     if groups is not None and _best_guess(groups, label, examples) > _SURE:
         return f"alone tells the label of more than {_SURE:.1%} of the rows"
+    return ""
+
+
+def _filled_for(filled: NDArray[np.bool_], label: Floats, examples: RowExamples) -> str:
+    """Say that a column is filled for some labels only, if all or one of several are told so."""
+    if _best_guess(filled.astype(np.int64), label, examples) > _SURE:
+        return "is filled for some labels, and empty for the others"
+    if not examples.classes:
+        return ""
+    sizes = np.bincount(label.astype(np.int64), minlength=len(examples.classes))
+    having = np.bincount(label[filled].astype(np.int64), minlength=len(sizes))
+    enough = np.flatnonzero((sizes >= _FEWEST / 2) & (sizes < len(label)))
+    for place in enough.tolist():
+        wrong = sizes[place] - having[place] + (having.sum() - having[place])
+        if wrong <= (1 - _SURE) * sizes[place]:
+            return f"is filled where the label is {examples.classes[place]!r}, and nowhere else"
     return ""
 
 
