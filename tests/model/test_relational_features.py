@@ -205,7 +205,7 @@ def test_the_rows_of_a_path_are_those_its_existence_sees(seed):
 def test_names_asked_of_a_number_are_refused():
     count = Feature((Backward("friend", "one", "count"),))
     numbers = Values(np.array([3.0, np.nan]))
-    with pytest.raises(InputError, match="number of friends by one is a number"):
+    with pytest.raises(InputError, match="number of friend by one is a number"):
         Condition(count, names=("Rome",)).holds(numbers)
     assert Condition(count, missing=True).holds(numbers).tolist() == [False, True]
 

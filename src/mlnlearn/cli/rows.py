@@ -177,11 +177,11 @@ def answer_rows(
         print_json({"rows": list(answers.records()), "cpu_seconds": seconds})
         return
     screen = console()
-    screen.print(heading(f"{len(answers):,} rows: {model.target}"))
+    screen.print(heading(f"{len(answers):,} rows: {model.called}"))
     if task is None and not len(answers):
         complain(
             "note",
-            f"no cell of {model.target} is empty; --task FILE.csv asks for rows of your choice",
+            f"no cell of {model.called} is empty; --task FILE.csv asks for rows of your choice",
         )
     records = [tuple(r.values()) for _, r in zip(range(SHOWN), answers.records(), strict=False)]
     if records:
@@ -247,7 +247,7 @@ def shown_of(model: ml.RelationalModel, data: ml.Data) -> dict[str, Any]:
 def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str = "") -> None:
     """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
     page = ml.rows_report(
-        model.target,
+        model.called,
         _shown(model),
         ml.seen_scores(model, data),
         title=title,

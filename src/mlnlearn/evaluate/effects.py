@@ -121,10 +121,10 @@ def _effect(
 def _answered(model: RelationalModel, place: int) -> str:
     """Say what an answer is."""
     if model.kind == "squares":
-        return model.target
+        return model.called
     if tuple(model.classes) == FLAGS:
-        return f"P({model.target})"
-    return f"P({model.target} = {model.classes[place if model.kind == 'classes' else 1]})"
+        return f"P({model.called})"
+    return f"P({model.called} = {model.classes[place if model.kind == 'classes' else 1]})"
 
 
 def _mean(model: RelationalModel, scores: Floats) -> Floats:

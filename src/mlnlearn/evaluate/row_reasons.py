@@ -105,7 +105,7 @@ def explain_rows(
         pick = pick / _DAY if moments else pick
         parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())
         answer, chance = shown_answer(model.classes, values[row], moments)
-        yield RowReasons(known[row], model.target, answer, chance, against, parts, unit)
+        yield RowReasons(known[row], model.called, answer, chance, against, parts, unit)
 
 
 def _contrast(model: RelationalModel, scores: Floats) -> tuple[Floats, str]:

@@ -73,7 +73,7 @@ def test_a_planted_latest_value_is_found_and_later_rows_are_not_seen():
     label = 3 * (latest > 12) + 0.3 * rng.standard_normal(base.rows)
     fitted = learned(view, RowExamples(base, label, (), np.ones(base.rows), Place("task", "y")))
     said = [str(feature) for feature in features_of(fitted.model.trees[:3])]
-    assert "latest spent of buys by customer of its who" in said
+    assert "latest spent of buy by customer of its who" in said
     error = label - fitted.model.scores(view, base)[:, 0]
     assert np.mean(error**2) < 0.15 * np.var(label)
     # what comes after the moment of the examples changes nothing
@@ -92,7 +92,7 @@ def test_a_planted_constant_is_found_among_many():
     weight = np.ones(base.rows)
     fitted = learned(view, RowExamples(base, label, FLAGS, weight, Place("task", "y")))
     said = [str(feature) for feature in features_of(fitted.model.trees)]
-    assert "any buys by customer with good = G7 of its who" in said
+    assert "any buy by customer with good = G7 of its who" in said
     curve = fitted.notes.curve
     assert min(curve) < 0.95 * curve[0]
     assert fitted.notes.steps == len(fitted.model.trees)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.model.relational.evaluate import Values
-from mlnlearn.model.relational.features import AnyFeature, Feature
+from mlnlearn.model.relational.features import AnyFeature, Feature, said_number
 from mlnlearn.model.relational.trees import FeatureNode
 
 
@@ -42,5 +42,5 @@ def said_value(feature: AnyFeature, values: Values, row: int) -> str:
         return f"{feature} is not known"
     if values.names is not None:
         return f"{feature} is {values.names[int(value)]}"
-    shown = feature.shown(value) if isinstance(feature, Feature) else f"{value:g}"
+    shown = feature.shown(value) if isinstance(feature, Feature) else said_number(value)
     return f"{feature} is {shown}"

@@ -75,11 +75,11 @@ class Feature:
     --------
     >>> steps = (Forward("driver"), Backward("result", "driver", "mean", last=3))
     >>> print(Feature(steps, "position"))
-    mean position of the last 3 results of its driver
+    mean position of the last 3 result of its driver
     >>> print(Feature((Backward("friend", "one", "count"),)))
-    number of friends by one
+    number of friend by one
     >>> print(Feature((Backward("buy", "customer", "exists"),), "good", "tea"))
-    any buys by customer with good = tea
+    any buy by customer with good = tea
     >>> print(Feature((Forward("album"), Forward("artist")), "country"))
     country of the artist of its album
     """
@@ -102,7 +102,7 @@ class Feature:
         """
         if self.unit == "moment":
             return moment_name(float(round(number)))
-        return duration(number) if self.unit == "age" else f"{number:g}"
+        return duration(number) if self.unit == "age" else said_number(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,7 @@ _WORDS = {
     "mode": "most common",
     "since": "time since the latest",
 }
+_IN_FULL = 1e15
 _OF_FLAGS = {"mean": "share of", "sum": "number of", "exists": "any"}
 
 
@@ -231,7 +232,7 @@ def words(feature: Feature) -> str:
 
 def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool) -> str:
     """Say an aggregate over rows that point here."""
-    which = step.rows if step.rows.endswith("s") else f"{step.rows}s"
+    which = step.rows
     if step.last is not None:
         which = f"the last {step.last} {which}"
     if step.within is not None:
@@ -243,6 +244,18 @@ def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool
     if flag and step.aggregate in _OF_FLAGS:
         return f"{_OF_FLAGS[step.aggregate]} {which}{by} with {text}"
     return f"{_WORDS[step.aggregate]} {text} of {which}{by}"
+
+
+def said_number(number: float, digits: int = 6) -> str:
+    """Return a number as it is read, large ones in full.
+
+    Examples
+    --------
+    >>> said_number(9_848_940.0), said_number(0.1234567), said_number(123_456.7, 3)
+    ('9848940', '0.123457', '123457')
+    """
+    text = f"{number:.{digits}g}"
+    return f"{number:.0f}" if "e+" in text and abs(number) < _IN_FULL else text
 
 
 def duration(seconds: float) -> str:

@@ -103,6 +103,11 @@ class RelationalModel(Shown, Plots, SavedModel):
     collective: bool = False
 
     @property
+    def called(self) -> str:
+        """What is predicted, as the tables call it; a predicate by its name."""
+        return self.target if self.mapping is None or not self.column else self.column
+
+    @property
     def outputs(self) -> int:
         """Number of scores."""
         return len(self.start)
@@ -447,14 +452,14 @@ class RelationalModel(Shown, Plots, SavedModel):
 
     def _lines(self) -> Iterator[str]:
         features = f"{len(self.trees)} trees over {len(self.features())} features"
-        yield f"{self.target}: {features}"
+        yield f"{self.called}: {features}"
         if self.listed is None:
             return
         kept = self.listed.kept
         share = "" if kept is None else f", which keep {kept:.0%} of what they gain"
         yield f"in {len(self.listed.rules)} rules{share}:"
         for rule in self.listed.rules:
-            yield f"{rule.weight:+8.4f}  {rule.sentence(self.target)}"
+            yield f"{rule.weight:+8.4f}  {rule.sentence(self.called)}"
 
     def rules(self, max_rules: int = 20) -> list[tuple[str, float]]:
         """Return the rules of the short list as sentences with their weights, the first so many.
@@ -463,7 +468,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         the trees' gain over the base rate they keep on held-out examples.
         """
         rules = () if self.listed is None else self.listed.rules[:max_rules]
-        return [(rule.sentence(self.target), rule.weight) for rule in rules]
+        return [(rule.sentence(self.called), rule.weight) for rule in rules]
 
     def shown_rules(self, max_rules: int = 20) -> list[ShownRule]:
         """Return the rules of the short list with share, base rate and number of examples."""
@@ -471,7 +476,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         return [
             ShownRule(
                 " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
-                rule.sentence(self.target),
+                rule.sentence(self.called),
                 rule.share,
                 rule.base,
                 rule.support,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlnlearn.model.relational.features import AnyFeature
+from mlnlearn.model.relational.features import AnyFeature, said_number
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 
 
@@ -70,8 +70,8 @@ class ReadableRule:
         body = " and ".join(map(str, self.conditions))
         if not self.says:
             return (
-                f"if {body}: {target} is {self.share:.3g} on average"
-                f" ({self.base:.3g} of all; {self.support:,} examples)"
+                f"if {body}: {target} is {said_number(self.share, 3)} on average"
+                f" ({said_number(self.base, 3)} of all; {self.support:,} examples)"
             )
         said = target if self.says == "true" else f"{target} is {self.says}"
         return (

@@ -12,7 +12,7 @@ from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.date_parts import calendar_of
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Values
-from mlnlearn.model.relational.features import AnyFeature, Backward, Feature
+from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, said_number
 
 LARGEST = float(np.finfo(np.float64).max)
 """A threshold that no number is above: only what is not known passes."""
@@ -36,7 +36,7 @@ class Test:
     Examples
     --------
     >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
-    at least 3 friends by one
+    at least 3 friend by one
     """
 
     feature: AnyFeature
@@ -71,7 +71,7 @@ class Test:
             limit = (
                 self.feature.shown(self.threshold)
                 if isinstance(self.feature, Feature)
-                else f"{self.threshold:g}"
+                else said_number(self.threshold)
             )
             said = f"{text} {'>' if holds else '≤'} {limit}"
         else:
