@@ -19,15 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import mlnlearn
 from mlnlearn.evaluate.parallel import Progress, run_all
 from mlnlearn.evaluate.results import Results, mean_and_sd
 from mlnlearn.files import write_files
+from studies.sources import code_digest
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 _VERSIONS = ("mlnlearn", "numpy", "scipy", "numba")
@@ -250,7 +249,7 @@ def bold_best(
 def _figure(cell: object) -> float:
     """Return the number that a cell begins with; the least where there is none."""
     try:
-        return float(str(cell).split()[0])
+        return float(str(cell).replace("±", " ").split()[0])
     except (ValueError, IndexError):
         return -math.inf
 
@@ -297,7 +296,7 @@ def run_tasks(
 
     Where the options name a cache, a task done before by the same code is not done again: each
     result is written there as soon as it is there, under a name made from the function and the
-    task, with a digest of the sources of library and studies.
+    task, with a digest of the function's module and of all that it imports.
 
     Parameters
     ----------
@@ -319,7 +318,7 @@ def run_tasks(
     """
     if options.cache is None:
         return run_all(function, tasks, jobs=options.jobs, progress=show_progress(label))
-    kept = _Kept(function, options.cache, code_digest(), options.trust)
+    kept = _Kept(function, options.cache, _digest(function), options.trust)
     stale = sum(kept.is_stale(task) for task in tasks)
     if stale:
         sys.stderr.write(
@@ -336,21 +335,8 @@ _HOW: list[str] = []
 _NEW, _SAME, _OTHER = "done now", "done before", "done before by another version of the code"
 
 
-@cache
-def code_digest() -> str:
-    """Return what tells this version of library and studies from others: all of their sources.
-
-    Examples
-    --------
-    >>> len(code_digest())
-    16
-    """
-    found = hashlib.sha256()
-    for folder in (Path(mlnlearn.__file__).parent, Path(__file__).parent):
-        for path in sorted(folder.rglob("*.py")):
-            found.update(str(path.relative_to(folder)).encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+def _digest(function: Callable[..., object]) -> str:
+    return code_digest(Path(inspect.getfile(function)))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from studies.common import (
 )
 from studies.curves import draw_curves
 from studies.khot2011 import scores_of
+from studies.sources import HOMES, code_digest, sources_of
 
 STUDY = Study("toy_table1", "Toy: table 1", "Ours and theirs.", {"trees": 20, "depth": "2|3"}, 3)
 
@@ -119,7 +120,7 @@ def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monke
     log = tmp_path / "log"
     tasks, options = [Square(2, str(log))], Options(seeds=1, cache=tmp_path / "cache")
     run_tasks(square, tasks, options, "squares")
-    monkeypatch.setattr("studies.common.code_digest", lambda: "changed")
+    monkeypatch.setattr("studies.common.code_digest", lambda _: "changed")
     run_tasks(square, tasks, replace(options, trust=True), "squares")
     assert log.read_text().split() == ["2"]
     assert "1 tasks done before by another version of the code" in page(STUDY, options, [], (0, 0))
@@ -215,3 +216,23 @@ def test_a_picture_makes_its_folder(tmp_path):
     path = tmp_path / "new" / "curve.svg"
     draw_curves(path, "Toy", "steps", "CLL", {"ours": [-2.0, -1.0, -0.5]})
     assert path.read_text().startswith("<svg")
+
+
+def test_results_rest_on_what_is_imported_and_on_nothing_else():
+    names = {str(path) for path in sources_of(HOMES["studies"] / "lsl_data.py")}
+    assert any(name.endswith("structure/lifted_search/splits.py") for name in names)
+    assert any(name.endswith("studies/published.py") for name in names)
+    assert not any("relational_boosting" in name or "/cli/" in name for name in names)
+    names = {str(path) for path in sources_of(HOMES["studies"] / "uwcse_all_learners.py")}
+    assert any("/cli/" in name for name in names)  # it starts the command line
+
+
+def test_a_changed_import_changes_the_digest(monkeypatch, tmp_path):
+    (tmp_path / "one.py").write_text("def f():\n    from studies.two import g\n    return g()\n")
+    (tmp_path / "two.py").write_text("def g():\n    return 1\n")
+    monkeypatch.setitem(HOMES, "studies", tmp_path)
+    before = code_digest.__wrapped__(tmp_path / "one.py")
+    (tmp_path / "three.py").write_text("unrelated = 1\n")
+    assert code_digest.__wrapped__(tmp_path / "one.py") == before
+    (tmp_path / "two.py").write_text("def g():\n    return 2\n")
+    assert code_digest.__wrapped__(tmp_path / "one.py") != before
