@@ -1,19 +1,26 @@
-"""How the GSLP study asks for all atoms of a predicate: by inference, or by mean field."""
+"""How studies ask for all atoms of a predicate: by inference, or by mean field."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from mlnlearn.counting.coincidences import Signed, encode
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Columns, Database
+from mlnlearn.data.examples import Examples
+from mlnlearn.evaluate.ask import Conditionals, Marginals
+from mlnlearn.evaluate.predictions import Predictions, predict_examples
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.logic.clauses import as_clause
+from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.model.mln import MLN
+from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.structure.search.meanfield import Coupling, together
 from mlnlearn.structure.search.weighted_grid import WeightedGrid
+
+# answers that would take more are by mean field
+MOST_GROUND_CLAUSES = 3_000_000
 
 
 class AllUnknown:
@@ -47,48 +54,59 @@ class AllUnknown:
     def __init__(self, mln: MLN, database: Database, predicate: str) -> None:
         self.grid = WeightedGrid(MemoryEngine([database]))
         self.predicate = database.schema[predicate]
-        self.clauses: list[tuple[tuple[Signed, ...], float]] = []
+        self.clauses: list[tuple[Clause, float]] = []
         for rule in mln.rules:
             clause = as_clause(rule.formula)
-            literals = None if clause is None else encode(clause)
-            if literals is None or rule.weight is None:
+            if clause is None or not clause.is_plain or rule.weight is None:
                 raise ValueError(f"not a soft clause of variables alone: {rule}")
-            if any(literal.atom.predicate == self.predicate for literal in literals):
-                self.clauses.append((literals, rule.weight))
+            if any(atom.predicate == self.predicate for atom in clause.atoms):
+                self.clauses.append((clause, rule.weight))
 
     @property
     def ground_clauses(self) -> int:
         """How many ground clauses inference needs: none where no two atoms share one."""
-        if not any(self._is_coupled(literals) for literals, _ in self.clauses):
+        if not any(self._is_coupled(clause) for clause, _ in self.clauses):
             return 0
-        return round(sum(self._open(literals) for literals, _ in self.clauses))
+        return round(sum(self._open(clause) for clause, _ in self.clauses))
 
-    def _is_coupled(self, literals: tuple[Signed, ...]) -> bool:
-        return sum(literal.atom.predicate == self.predicate for literal in literals) > 1
+    def _is_coupled(self, clause: Clause) -> bool:
+        return sum(atom.predicate == self.predicate for atom in clause.atoms) > 1
 
-    def _open(self, literals: tuple[Signed, ...]) -> float:
+    def _open(self, clause: Clause) -> float:
         """Return the number of groundings that the evidence neither makes true nor false."""
-        known = tuple(lit for lit in literals if lit.atom.predicate != self.predicate)
+        pairs = list(zip(clause, clause.atoms, strict=True))
+        known = Clause(tuple(lit for lit, atom in pairs if atom.predicate != self.predicate))
         kinds = {
             variable: kind
-            for atom, _ in literals
+            for atom in clause.atoms
             for variable, kind in zip(atom.terms, atom.predicate.types, strict=True)
         }
-        bound = {variable for literal in known for variable in literal.atom.terms}
+        bound = {variable for atom in known.atoms for variable in atom.terms}
         database = self.grid.stack.databases[0]
         free = math.prod(database.size(kind) for v, kind in kinds.items() if v not in bound)
-        return free * (self.grid.violations(known) if known else 1.0)
+        return free * (self.grid.violations(self.grid.coded(known)) if len(known) else 1.0)
 
     def by_mean_field(self, columns: Columns) -> Floats:
         """Return the probability of atoms, by mean field."""
         shape = self.grid.true[self.predicate.name].shape
         given, couplings = np.zeros(shape), []
-        for literals, weight in self.clauses:
-            if self._is_coupled(literals):
-                couplings.append(Coupling(literals, np.array([weight])))
+        for clause, weight in self.clauses:
+            if self._is_coupled(clause):
+                couplings.append(Coupling(clause, np.array([weight])))
             else:
-                flips = self.grid.flips(literals, self.predicate)
+                flips = self.grid.flips(self.grid.coded(clause), self.predicate)
                 given += weight * self.grid.spread(flips, len(shape) - 1)
         belief = together(self.grid, self.predicate.name, given, couplings, given)
         found: Floats = belief[(0, *columns)]
         return found
+
+
+def predict_together(
+    model: MLN, test: Database, examples: Examples, sampling: Sampling
+) -> tuple[Predictions, bool]:
+    """Predict atoms of a predicate of which none is known; tell whether that is by mean field."""
+    asked = AllUnknown(model, test, examples.predicate.name)
+    if asked.ground_clauses <= MOST_GROUND_CLAUSES:
+        return predict_examples(model, [test], examples, Marginals(sampling=sampling)), False
+    found = predict_examples(model, [test], examples, Conditionals())
+    return replace(found, probability=asked.by_mean_field(examples.columns)), True

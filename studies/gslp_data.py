@@ -42,9 +42,9 @@ class Sample:
     drawn: Mapping[str, int]
     follows: tuple[str, ...] = ()
 
-    def draw(self, rng: np.random.Generator) -> Database:
-        """Draw constants, and keep the facts among those that stay."""
-        whole = benchmark(self.data)[0]
+    def draw(self, rng: np.random.Generator, whole: Database | None = None) -> Database:
+        """Draw constants, of the data set unless told otherwise; keep the facts among them."""
+        whole = whole or benchmark(self.data)[0]
         kept = {kind: np.ones(whole.size(kind), np.bool_) for kind in whole.schema.types}
         for kind, number in self.drawn.items():
             chosen = rng.choice(whole.size(kind), min(number, whole.size(kind)), replace=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import positives_and_negatives
-from mlnlearn.evaluate.ask import Conditionals, Marginals
+from mlnlearn.evaluate.ask import Conditionals
 from mlnlearn.evaluate.metrics import mean_of
 from mlnlearn.evaluate.predictions import predict_examples
 from mlnlearn.logic.clauses import as_clause
@@ -26,7 +26,7 @@ from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from studies.common import Options, Study, markdown_table, run, run_tasks
 from studies.gslp_about import ABOUT, ABOUT_CELLS
-from studies.gslp_answers import AllUnknown
+from studies.gslp_answers import MOST_GROUND_CLAUSES, predict_together
 from studies.gslp_ceiling import ceiling
 from studies.gslp_cells import Scores, predict_cells, shares, value_clauses
 from studies.gslp_data import Dealt, Sample, deal_cells, plain_folds
@@ -80,8 +80,6 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "uwcse": tuple(label for label in OTHERS if label.startswith("MSL")),
     **dict.fromkeys(("cora", "movielens 2", "mutagenesis 1", "mutagenesis 2"), OTHERS),
 }
-# answers that would take more are by mean field
-MOST_GROUND_CLAUSES = 3_000_000
 # many chains: one may stay in one of several worlds that are alike
 SAMPLING = Sampling(samples=200, burn_in=100, chains=10, max_seconds=2.0)
 PROTOCOLS = ("all unknown", "one unknown")
@@ -159,12 +157,8 @@ def predict_fold(
         examples = positives_and_negatives([test], name)
         found = predict_examples(model, [test], examples, Conditionals())
         scores[single][name] = found.scores(METRICS)
-        asked = AllUnknown(model, test, name)
-        if asked.ground_clauses > MOST_GROUND_CLAUSES:
-            approximate.append(name)
-            found = replace(found, probability=asked.by_mean_field(examples.columns))
-        else:
-            found = predict_examples(model, [test], examples, Marginals(sampling=sampling))
+        found, is_approximate = predict_together(model, test, examples, sampling)
+        approximate += [name] * is_approximate
         scores[together][name] = found.scores(METRICS)
     return scores, approximate
 
