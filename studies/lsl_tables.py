@@ -14,18 +14,15 @@ from itertools import combinations
 from typing import Any
 
 from bench.lifted import MOST_TERMS, SIZES, SUMS, curve
-from mlnlearn.evaluate.significance import wins_losses_ties
 from mlnlearn.lifted.circuit import DEFAULT_LIMIT
 from studies.common import Options, Study, markdown_table, run, run_tasks
 from studies.lsl_data import (
     ASKED,
     COMPARED,
     LEARNER,
-    METRICS,
     MOST_SECONDS,
     PRIORS,
     PUBLISHED,
-    PUBLISHED_TALLIES,
     SIGMA,
     SIGMAS,
     SMALLER,
@@ -40,8 +37,9 @@ from studies.lsl_data import (
     lifted,
     predictions,
 )
+from studies.lsl_tallies import TIE, tally
+from studies.published import tables
 
-TIE = 1e-4
 STUDY = Study(
     name="lsl_tables",
     title="Lifted structure learning: test log-likelihoods",
@@ -128,7 +126,8 @@ _ASKED = ("M+LWL", "MSL")
 def tally_section(folds: Sequence[Fold], found: Sequence[dict[str, Any]]) -> str:
     """Return wins, losses and ties of LSL against MSL."""
     rows: list[list[object]] = []
-    for title, other in (("tractable MSL", "M+LWL"), ("MSL", "MSL")):
+    for number, title, other in (("3", "tractable MSL", "M+LWL"), ("4", "MSL", "MSL")):
+        known = tables()["vanhaaren2015", number]
         for name in PUBLISHED:
             asked = [
                 score
@@ -136,15 +135,8 @@ def tally_section(folds: Sequence[Fold], found: Sequence[dict[str, Any]]) -> str
                 if fold.data == name
                 for score in by_predicate.values()
             ]
-            scores = [score for score in asked if score["LSL"] and score[other]]
-            row = [f"{name}, LSL against {title}", len(scores), len(asked)]
-            for place, metric in enumerate(METRICS):
-                ours = [score["LSL"][metric] for score in scores]
-                theirs = [score[other][metric] for score in scores]
-                tally = wins_losses_ties(ours, theirs, tolerance=TIE)
-                row.append(PUBLISHED_TALLIES[title][name][place])
-                row.append(f"{tally.wins}/{tally.losses}/{tally.ties}")
-            rows.append(row)
+            row: list[object] = [f"{name}, LSL against {title}"]
+            rows.append(row + tally(asked, other, known, name, "MSL"))
     header = [
         "data",
         "queries",

@@ -1,0 +1,128 @@
+"""All tables of the five papers, ours beside each figure: ``python -m studies.papers``.
+
+Nothing is learned here. The published figures are those of ``published.txt``; ours are read from
+the pages that the other studies have written, so that each stands where it was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from studies.common import RESULTS, Options, Study, markdown_table, run
+from studies.page_tables import NoPageError, Place, look_up
+from studies.paper_places import place_of
+from studies.published import NOTHING, PAPERS, PublishedTable, figure, tables
+
+STUDY = Study(
+    name="papers",
+    title="The papers' tables in full",
+    about=(
+        "Every figure of the tables of the five papers, once: ours, and in brackets the published "
+        "one. Ours are read from the pages named at the end of each row, which say how they came "
+        "about; where there is none, the row says why. A figure is *reached* where ours, rounded "
+        "to the digits that are printed, is at least the published one (of times: at most). "
+        "Numbers of parameters and tallies of wins, losses and ties are shown and not judged. "
+        "Times are processor seconds of ours beside the wall-clock times of other machines. "
+        "Tables that describe data have no figures to reach."
+    ),
+    seeds=1,
+    minutes=0.1,
+)
+_TIMES = ("time", "hours", "seconds")
+_UNJUDGED = ("parameters", "wins")
+
+
+def is_judged(table: PublishedTable) -> bool:
+    """Tell whether the figures of a table are better the larger they are, or the smaller."""
+    return not any(word in table.about for word in _UNJUDGED)
+
+
+def is_time(table: PublishedTable, column: str) -> bool:
+    """Tell whether a column is of times, of which the smaller are better."""
+    return any(word in f"{table.about}, {column}" for word in _TIMES)
+
+
+def seconds_of(table: PublishedTable, column: str, text: str) -> float:
+    """Return a published time in seconds.
+
+    Examples
+    --------
+    >>> table = tables()["khot2011", "II"]
+    >>> seconds_of(table, "time", table.cell("Motif-S", "time"))
+    6480.0
+    """
+    in_hours = text.endswith("h") or "hours" in f"{table.about}, {column}"
+    return figure(text) * (3600.0 if in_hours else 1.0)
+
+
+def is_reached(table: PublishedTable, column: str, published: str, ours: str) -> bool:
+    """Tell whether ours is at least as good, to the digits printed."""
+    if is_time(table, column):
+        return figure(ours) <= seconds_of(table, column, published)
+    digits = len(published.replace("±", " ").split()[0].partition(".")[2])
+    return round(figure(ours), digits) >= figure(published)
+
+
+def sections(options: Options, folder: Path = RESULTS) -> Iterator[str]:
+    """Compute the page: a summary, then every table."""
+    del options
+    summary, parts = [], []
+    for paper, title in PAPERS.items():
+        parts.append(f"## {title}")
+        for table in (one for one in tables().values() if one.paper == paper):
+            text, counts = table_section(table, folder)
+            parts.append(text)
+            name = f"{title.partition(',')[0]} … {title.partition('(')[2].partition(')')[0]}"
+            summary.append([f"{name}, table {table.number}", *counts])
+    totals = [sum(int(row[column]) for row in summary) for column in range(1, 5)]
+    summary.append(["all", *map(str, totals)])
+    header = ["table", "published figures", "with ours", "judged", "reached"]
+    yield f"## Summary\n\n{markdown_table(header, summary)}"
+    yield from parts
+
+
+def our_figure(place: Place | str, folder: Path) -> tuple[str | None, str]:
+    """Return our figure where there is one, and what is to be known of it, or why there is none."""
+    if isinstance(place, str):
+        return None, place
+    try:
+        return look_up(folder, place), place.note
+    except NoPageError as error:
+        return None, str(error)
+
+
+def table_section(table: PublishedTable, folder: Path) -> tuple[str, list[str]]:
+    """Return a table with ours beside each figure, and the counts of its figures."""
+    rows = []
+    known = judged = reached = 0
+    for row, cells in table.rows.items():
+        shown, where, reasons = [], dict[str, None](), dict[str, None]()
+        for column, published in zip(table.columns, cells, strict=True):
+            if published == NOTHING:
+                shown.append(NOTHING)
+                continue
+            place = place_of(table, row, column)
+            ours, reason = our_figure(place, folder)
+            if reason:
+                reasons[reason] = None
+            if ours is None or isinstance(place, str):
+                shown.append(f"{NOTHING} ({published})")
+                continue
+            where[f"[{place.page}]({place.page}.md)"] = None
+            shown.append(f"{ours}{place.unit} ({published})")
+            known += 1
+            if is_judged(table):
+                judged += 1
+                reached += is_reached(table, column, published, ours)
+        rows.append([row, *shown, "; ".join([*where, *reasons])])
+    text = markdown_table(["", *table.columns, "where, and why not"], rows)
+    total = len(table.figures())
+    verdict = f"{known} of {total} figures have one of ours"
+    verdict += f", {reached} of {judged} are reached." if judged else "."
+    about = f"### Table {table.number}: {table.about}"
+    return f"{about}\n\n{text}\n\n{verdict}", [str(n) for n in (total, known, judged, reached)]
+
+
+if __name__ == "__main__":
+    run(STUDY, sections)
