@@ -14,8 +14,9 @@ Every path that answers the same question must give the reference's number, or r
 that is listed. `tests/agreement/` draws random models (soft, hard, negative, zero and
 near-deterministic weights; constants that only rules or comparisons name; exclusive arguments;
 types of one constant or none; quantifiers in front and within; predicates without facts; true,
-false and unknown evidence; arities from 0 to 6; up to three databases; boosted rules; tables),
-lists all worlds of each, and evaluates every formula by its definition, without the library.
+false and unknown evidence; arities from 0 to 6; up to three databases; boosted rules; tables, some
+with empty cells; features along links; rules along paths of a graph), lists all worlds of each, and
+evaluates every formula by its definition, without the library.
 `make deep` writes this page; `make test` runs the first 300 of the same models.
 
 """

@@ -18,8 +18,10 @@ from agreement.paths import (
     counts,
     expectations,
     explanations,
+    features,
     files,
     flips,
+    graphs,
     join_bayes,
     likelihood,
     marginals,
@@ -42,6 +44,8 @@ PATHS: tuple[Path, ...] = (
     *boosting.PATHS,
     *join_bayes.PATHS,
     *expectations.PATHS,
+    *features.PATHS,
+    *graphs.PATHS,
 )
 
 

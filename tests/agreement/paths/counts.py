@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import mlnlearn as ml
 from agreement.compare import Answer, Path
 from agreement.problem import Problem, Skip, own_domains
+from agreement.program import files
 from agreement.reference import Worlds, listed_worlds
 from mlnlearn.counting.count import groundings, true_groundings
 from mlnlearn.counting.duck import DuckEngine
@@ -47,6 +49,20 @@ def by_engine(problem: Problem, engine_type: type) -> Answer:
     return found
 
 
+def by_files(problem: Problem) -> Answer:
+    """Facts that stay in Parquet files, counted there."""
+    found = {}
+    for number, database in enumerate(problem.training):
+        with files() as path, ml.counting_with("duckdb", "200MB"):
+            ml.write_parquet(database, path["folder"] + "/facts")
+            placed = ml.facts_in_place(path["folder"] + "/facts")
+            engine = ml.open_engine([placed])
+            for place, rule in enumerate(problem.mln.rules):
+                (found[number, place, "true"],) = true_groundings(engine, rule.formula)
+                (found[number, place, "all"],) = groundings(engine, rule.formula)
+    return found
+
+
 def _clauses(problem: Problem) -> list[int]:
     """The rules that the grid takes: clauses without constants."""
     found = []
@@ -82,6 +98,7 @@ def by_search(problem: Problem, counts_type: type) -> Answer:
 PATHS = (
     Path("counts: memory", expected, partial(by_engine, engine_type=MemoryEngine)),
     Path("counts: duckdb", expected, partial(by_engine, engine_type=DuckEngine), share=0.1),
+    Path("counts: in place", expected, by_files, share=0.02),
     Path("counts: grid", expected_of_clauses, partial(by_search, counts_type=GridCounts)),
     Path("counts: search", expected_of_clauses, partial(by_search, counts_type=EngineCounts)),
 )

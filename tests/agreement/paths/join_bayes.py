@@ -36,12 +36,21 @@ class Learned:
     @cached_property
     def built(self) -> Loaded:
         """The tables as a database, by the library's own loader."""
+        return self._built(0.0)
+
+    @cached_property
+    def with_empty_cells(self) -> Loaded:
+        """The same where some cells of people are empty."""
+        return self._built(0.15)
+
+    def _built(self, empty: float) -> Loaded:
         rows, columns = self.tables.rows, {}
         for key, names in (("u", ("c0", "c1", "c2")), ("t", ("genre",))):
             if key in self.tables.domains:
                 columns[key] = {"id": Column.of(list(self.tables.domains[key]))}
                 for name in names:
-                    columns[key][name] = Column.of([value for _, value in rows(name)])
+                    cells = [value for _, value in rows(name)]
+                    columns[key][name] = Column.of(_emptied(cells, empty))
         tables = [Table(key, found, ("id",)) for key, found in columns.items()]
         if self.linked:
             u, t, stars = (list(c) for c in zip(*rows("stars"), strict=True))
@@ -55,6 +64,11 @@ class Learned:
         return self.built.database
 
     @cached_property
+    def model_of_empty_cells(self) -> ml.JoinBayesModel:
+        learner = ml.MBN(weights="log-probability", sample_size=_SAMPLE_SIZE)
+        return learner.fit(self.with_empty_cells).model
+
+    @cached_property
     def model(self) -> ml.JoinBayesModel:
         if not self.linked:
             learner = ml.MBN(weights="log-probability", sample_size=_SAMPLE_SIZE)
@@ -63,6 +77,15 @@ class Learned:
             weights = "log-probability" if self.rng.random() < 0.3 else "pseudo-likelihood"
             learner = kind(weights=weights, links=bool(self.rng.random() < 0.3))
         return learner.fit(self.built).model
+
+
+def _emptied(cells: list[str], share: float) -> list[str | None]:
+    """Empty some cells, but the first of each value: values are those that occur."""
+    rng = np.random.default_rng(len(cells))
+    return [
+        None if rng.random() < share and value in cells[:place] else value
+        for place, value in enumerate(cells)
+    ]
 
 
 def learned(problem: Problem, linked: bool) -> Learned:
@@ -123,9 +146,20 @@ def expected_of_entities(problem: Problem) -> Answer:
     return {a: p for a, p in expected_of_rules(problem).items() if a[0] != "stars"}
 
 
+def expected_of_empty_cells(problem: Problem) -> Answer:
+    """The rules of a model that was learned where cells are empty, asked where none is."""
+    own = learned(problem, False)
+    return own.tables.given_others(rules_of(own.model_of_empty_cells.mln()))
+
+
 def by_predict(problem: Problem, linked: bool) -> Answer:
     own = learned(problem, linked)
     return _predicted(own, own.model)
+
+
+def by_predict_of_empty_cells(problem: Problem) -> Answer:
+    own = learned(problem, False)
+    return _predicted(own, own.model_of_empty_cells)
 
 
 def by_loaded(problem: Problem, linked: bool) -> Answer:
@@ -179,6 +213,11 @@ PATHS = (
          partial(by_network, linked=False, ask=lambda own: own.model.mln()), share=0.04),
     Path("net: evaluate", expected_of_net,
          partial(by_network, linked=False, ask=lambda own: own.model), share=0.02),
+    Path("net: empty cells, predict", expected_of_empty_cells, by_predict_of_empty_cells,
+         share=0.02),
+    Path("net: empty cells, rules", expected_of_empty_cells,
+         partial(by_network, linked=False, ask=lambda own: own.model_of_empty_cells.mln()),
+         share=0.01),
     Path("net: linked, predict", expected_of_rules, partial(by_predict, linked=True), share=0.02),
     Path("net: linked, saved", expected_of_rules, partial(by_loaded, linked=True), share=0.01),
     Path("net: linked, rules", expected_of_entities,
