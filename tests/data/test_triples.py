@@ -34,6 +34,7 @@ def written(tmp_path, name, text):
         ("kg.csv", "tail,head,relation\n" + "\n".join(f'"{t}",{h},{r}' for h, r, t in ROWS), ""),
         ("kg.tsv.gz", "s\tp\to\n" + "\n".join("\t".join(row) for row in ROWS), ""),
         ("kg.tsv", "\n".join(f"{r}\t{t}\t{h}" for h, r, t in ROWS), "relation tail head"),
+        ("kg.tsv", "\n".join(f"{r}\t{t}\t{h}" for h, r, t in ROWS), "rth"),
     ],
 )
 def test_every_format_gives_the_same_graph(tmp_path, name, text, order):

@@ -329,6 +329,21 @@ def test_rules_of_a_file_are_counted_and_weighed(case, tmp_path):
         ml.Paths(rules=str(path)).fit(split)
 
 
+def test_rules_about_names_that_the_graph_lacks_are_told_of(tmp_path):
+    split = ml.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a"), ("b", "s", "a")])
+    path = tmp_path / "rules.txt"
+    lines = ["r(X,Y) <= s(Y,X)", "r(X,Y) <= unheard(X,Y)", "r(X,nobody) <= s(X,a)"]
+    path.write_text("".join(f"4\t2\t0.5\t{line}\n" for line in lines))
+    with pytest.warns(ml.DataWarning, match="2 rules name relations or entities .* unheard"):
+        ml.Paths(rules=str(path)).fit(split)
+
+
+def test_a_relation_in_other_words_is_asked_back():
+    model = ml.Paths().fit(ml.from_triples([("Ann", "lives in", "Rome")])).model
+    with pytest.raises(ml.InputError, match="there are: lives in; did you mean 'lives in'"):
+        model.top("live in", head="Ann")
+
+
 def test_validation_triples_choose_how_rules_are_put_together():
     made = ml.synthetic.planted_graph(300, rng=2)
     rows = made.graph.rows()

@@ -122,7 +122,9 @@ PathTestsOption = Annotated[
 ]
 OrderOption = Annotated[
     str,
-    option("--order", help='The order of the cells of --triples, such as "relation head tail".'),
+    option(
+        "--order", help='The order of the cells of --triples, such as "relation head tail", or rht.'
+    ),
 ]
 ValidOption = Annotated[
     Path | None, option("--valid", metavar="FILE", help="Triples to choose settings by.")

@@ -17,7 +17,7 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Index
 from mlnlearn.data.graph import Codes, Graph, Longs, encoded
 from mlnlearn.data.vocabulary import Vocabulary
-from mlnlearn.errors import InputError
+from mlnlearn.errors import InputError, nearest
 from mlnlearn.model.ranking import Ranking
 
 Sides = Literal["both", "head", "tail"]
@@ -71,8 +71,10 @@ def name_code(what: str, name: str | None, names: Vocabulary) -> int:
     """Return the code of a name; an error says which names there are."""
     code = names.code(name or "")
     if code < 0:
-        shown = ", ".join(list(names)[:5])
-        raise InputError(f"no {what} {name!r}", hint=f"there are: {shown}, …")
+        shown = list(names)[:5] + ["…"] * (len(names) > 5)
+        near = nearest(name or "", names)
+        question = f"; did you mean {near!r}?" if near else ""
+        raise InputError(f"no {what} {name!r}", hint=f"there are: {', '.join(shown)}{question}")
     return code
 
 

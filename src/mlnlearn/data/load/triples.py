@@ -22,6 +22,7 @@ from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
 from mlnlearn.files import AnyPath, read_text
 
 _PLACES = ("head", "relation", "tail")
+_INITIALS = {place[0]: place for place in _PLACES}
 _OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | dict(
     zip("spohrt", ("head", "relation", "tail") * 2, strict=True)
 )
@@ -116,7 +117,8 @@ def _doubt_header(columns: Sequence[list[str]], where: Location) -> None:
 def _order(order: str) -> tuple[int, ...]:
     if not order:
         return (0, 1, 2)
-    found = _header(re.split(r"[\s,\-–]+", order.strip()))
+    initials = [_INITIALS.get(letter, "") for letter in order.strip().lower()]
+    found = _header(initials) or _header(re.split(r"[\s,\-–]+", order.strip()))
     if not found:
         raise InputError(
             f"order {order!r}: expected head, relation and tail",
