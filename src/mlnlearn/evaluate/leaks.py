@@ -25,6 +25,7 @@ from mlnlearn.data.load.mapping import toml_key
 _SURE = 0.995
 _USUAL = 0.95  # a label that most rows share is told nearly perfectly by anything
 _LATER = 0.05
+_OFTEN = 0.5  # of the rows have a cell, of a column that is asked what it tells
 _BINS, _MOST_BINS = 20, 500
 _FEWEST = 50
 _MOST_EXAMPLES = 200_000
@@ -128,9 +129,16 @@ def _tells(column: Column, examples: RowExamples, *, filled_too: bool = True) ->
     filled = ~np.isnan(cells)
     if filled_too and (said := _filled_for(filled, label, examples)):
         return said
-    groups = _grouped(cells, isinstance(column, Number))
+    label = label[filled]
+    if (
+        len(label) < _OFTEN * len(filled)
+        or _best_guess(np.zeros(len(label), np.int64), label, examples) > _USUAL
+    ):
+        return ""
+    groups = _grouped(cells[filled], isinstance(column, Number))
     if groups is not None and _best_guess(groups, label, examples) > _SURE:
-        return f"alone tells the label of more than {_SURE:.1%} of the rows"
+        where = "the rows" if filled.all() else "the rows where it is filled"
+        return f"alone tells the label of more than {_SURE:.1%} of {where}"
     return ""
 
 
@@ -158,8 +166,8 @@ def _grouped(cells: Floats, number: bool) -> NDArray[np.int64] | None:
     if not number:
         return np.asarray(groups, np.int64) if len(distinct) < len(cells) / _BINS else None
     bins = min(max(_BINS, len(cells) // 5), _MOST_BINS)
-    edges = np.nanquantile(cells, np.linspace(0, 1, bins + 1)[1:-1])
-    return np.where(np.isnan(cells), bins, np.searchsorted(edges, cells)).astype(np.int64)
+    edges = np.quantile(cells, np.linspace(0, 1, bins + 1)[1:-1])
+    return np.searchsorted(edges, cells).astype(np.int64)
 
 
 def _best_guess(groups: NDArray[np.int64], label: Floats, examples: RowExamples) -> float:
