@@ -215,3 +215,20 @@ def test_a_path_whose_links_do_not_meet_is_refused():
     evaluator = Evaluator(view, timed=False)
     with pytest.raises(InputError, match="player of game does not lead to team"):
         evaluator.values(Feature((Backward("game", "player", "count"),)), view.row_sets["team"])
+
+
+def test_aggregates_of_aggregates_are_said_as_what_they_are():
+    def said(aggregate):
+        steps = (
+            Backward("Invoice", "CustomerId", aggregate),
+            Backward("Line", "InvoiceId", aggregate),
+        )
+        return str(Feature(steps, "Name", "Jazz"))
+
+    assert (
+        said("sum") == "number of Line by InvoiceId with Name = Jazz, of all Invoice by CustomerId"
+    )
+    assert (
+        said("mean") == "mean share of Line by InvoiceId with Name = Jazz of Invoice by CustomerId"
+    )
+    assert said("exists") == "any Invoice by CustomerId with any Line by InvoiceId with Name = Jazz"

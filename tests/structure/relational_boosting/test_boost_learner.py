@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import mlnlearn as ml
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import (
     FLAGS,
@@ -14,6 +15,8 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.trees import features_of
 from mlnlearn.run import drive
@@ -240,3 +243,32 @@ def test_many_weak_features_are_weighed_together():
     asked, truth = weak_features(7, 2000)
     chance = fitted.model.probabilities(view, asked)[:, 1]
     assert -np.mean(np.log(np.where(truth > 0, chance, 1 - chance))) < 0.8 * trees_alone
+
+
+def test_a_table_of_a_few_rows_at_the_end_of_three_links_is_as_good_as_a_value():
+    rng = np.random.default_rng(2)
+    genre = {"id": Column.of(range(5)), "label": Column.of([f"genre {n}" for n in range(5)])}
+    of_song = rng.integers(0, 5, 200)
+    song = {"id": Column.of(range(200)), "genre": Column.of(of_song)}
+    of_invoice = rng.integers(0, 300, 900)
+    invoice = {"id": Column.of(range(900)), "customer": Column.of(of_invoice)}
+    in_line, sold = rng.integers(0, 900, 1500), rng.integers(0, 200, 1500)
+    line = {"id": Column.of(range(1500)), "invoice": Column.of(in_line), "song": Column.of(sold)}
+    jazz = np.bincount(of_invoice[in_line][of_song[sold] == 2], minlength=300)
+    customer = {"id": Column.of(range(300)), "fan": Column.of(jazz >= 2)}
+    tables = [
+        Table("genre", genre, ("id",)),
+        Table("song", song, ("id",), (ForeignKey(("genre",), "genre"),)),
+        Table("customer", customer, ("id",)),
+        Table("invoice", invoice, ("id",), (ForeignKey(("customer",), "customer"),)),
+        Table(
+            "line",
+            line,
+            ("id",),
+            (ForeignKey(("invoice",), "invoice"), ForeignKey(("song",), "song")),
+        ),
+    ]
+    data = ml.tables_data(tables).data
+    model = RelationalBoost(target="customer.fan", steps=20).fit(data).model
+    (rule,) = model.shown_rules(1)
+    assert rule.rule.startswith("at least 2 line by invoice with label = genre 2 of the genre")

@@ -217,6 +217,7 @@ def words(feature: Feature) -> str:
     if feature.value is not None:
         text = f"{text} = {feature.value}"
     inner = feature.column is None  # nothing to speak of yet but rows
+    counted = False
     for number, step in reversed(list(enumerate(feature.steps))):
         first = number == 0
         if isinstance(step, Forward):
@@ -225,13 +226,16 @@ def words(feature: Feature) -> str:
         else:
             before = feature.steps[number - 1] if number else None
             told = isinstance(before, Forward) and before.link == step.link
-            text = _backward(step, text, inner, feature.value is not None, told)
+            text = _backward(step, text, inner, feature.value is not None, told, counted)
+            counted = True
         inner = False
     return text
 
 
-def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool) -> str:
-    """Say an aggregate over rows that point here."""
+def _backward(
+    step: Backward, text: str, rows_only: bool, flag: bool, told: bool, counted: bool
+) -> str:
+    """Say an aggregate over rows that point here; `counted` if `text` is one already."""
     which = step.rows
     if step.last is not None:
         which = f"the last {step.last} {which}"
@@ -241,7 +245,9 @@ def _backward(step: Backward, text: str, rows_only: bool, flag: bool, told: bool
     if rows_only or step.aggregate == "since":
         joint = " " if step.aggregate in ("exists", "since") else " of "
         return f"{_WORDS[step.aggregate]}{joint}{which}{by}"
-    if flag and step.aggregate in _OF_FLAGS:
+    if flag and counted and step.aggregate == "sum":
+        return f"{text}, of all {which}{by}"
+    if flag and step.aggregate in _OF_FLAGS and (step.aggregate == "exists" or not counted):
         return f"{_OF_FLAGS[step.aggregate]} {which}{by} with {text}"
     return f"{_WORDS[step.aggregate]} {text} of {which}{by}"
 

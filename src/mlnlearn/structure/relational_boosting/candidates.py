@@ -19,6 +19,7 @@ from mlnlearn.counting.relational import (
     Relational,
     RowSet,
 )
+from mlnlearn.data.load.reading import MANY_NAMES
 from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.features import (
@@ -85,6 +86,11 @@ def extended(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[
 def _is_entity(view: Relational, base: RowSet) -> bool:
     """Whether the rows of the base are those of its row set: candidates for rows are not."""
     return base.name in view.row_sets and view[base.name].rows == base.rows
+
+
+def is_lookup(view: Relational, path: LinkPath) -> bool:
+    """Whether a path ends with a link to one of a few rows, which is as good as a value."""
+    return isinstance(path.steps[-1], Forward) and view[path.end].rows <= MANY_NAMES
 
 
 def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> Iterator[Feature]:

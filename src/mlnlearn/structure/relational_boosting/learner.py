@@ -110,7 +110,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
     max_rows
         Most examples that a tree is grown on: where there are more, each tree has a sample.
     max_links
-        Most links of a feature.
+        Most links of a feature; one more to a table of a few rows, which is as good as a value.
     max_features
         Most features that trees choose from.
     max_candidates

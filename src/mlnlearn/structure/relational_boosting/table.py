@@ -36,6 +36,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
     features_at,
+    is_lookup,
     named_together,
     own_features,
 )
@@ -326,8 +327,10 @@ class FeatureSearch:
             own = own_features(self.evaluator, base, self.evaluator.home)
             opened += self._scored(own, sampled)
         found, level = [], [None]
-        for _ in range(self.settings.max_links):
+        for links in range(self.settings.max_links + 1):
             fresh = [path for before in level for path in extended(view, base, before)]
+            if links == self.settings.max_links:
+                fresh = [path for path in fresh if links and is_lookup(view, path)]
             scores = []
             for path in fresh[:_PATHS]:
                 if self._looked >= self.settings.max_candidates:
