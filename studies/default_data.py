@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
-from mlnlearn.counting.relational import Number, Relational, relational
+from mlnlearn.counting.relational import Relational, relational
 from mlnlearn.data.catalog import benchmark, data_folder
 from mlnlearn.data.graph import sorted_triples
 from mlnlearn.data.load.data import Data
@@ -131,22 +131,16 @@ def _task(name: str) -> Problem:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "labels.csv")
         path.write_text(texts[0].rstrip("\n") + "\n" + texts[1].partition("\n")[2])
-        data = tables_data(tables, task=path).data
+        read = tables_data(tables, task=path)
+    assert read.task is not None
+    data, target = read.data, read.task.target
     view = relational(data.databases, data.mapping)
-    place = next(
-        p for p in view.places.values() if p.row_set == "task" and _is_label(view, p.column)
-    )
+    place = find_place(view, target)
     examples = examples_of(view, place)
     assert examples.base.times is not None
     test = np.arange(examples.base.rows) >= number
-    target = f"task.{place.column}"
     hidden = withheld(data, view, examples, test)
     return Problem(target, data, hidden, hidden, view, examples, test)
-
-
-def _is_label(view: Relational, column: str | None) -> bool:
-    found = view["task"].columns.get(column or "")
-    return not (isinstance(found, Number) and found.is_time)
 
 
 def _folds(name: str) -> Callable[[int], Data]:

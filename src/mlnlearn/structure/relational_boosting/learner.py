@@ -51,6 +51,8 @@ from mlnlearn.structure.relational_boosting.steps import (
 from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
+_LEAVES = ((300, 4), (1500, 6), (3000, 12), (np.inf, 31))  # of a tree, by how many examples
+_LEAVES_IN_TIME = ((300, 4), (1500, 6), (10_000, 8), (50_000, 16), (np.inf, 31))  # times change
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
 
@@ -257,11 +259,8 @@ class _Learning:
         if self.loss.kind == "logistic":
             true = float(self.label[self.rows].sum())
             number = min(number, 6 * true, 6 * (number - true))
-        leaves = next(
-            leaves
-            for most, leaves in ((300, 4), (1500, 6), (10_000, 8), (50_000, 16), (1e99, 31))
-            if number <= most
-        )
+        sizes = _LEAVES if self.examples.base.times is None else _LEAVES_IN_TIME
+        leaves = next(leaves for most, leaves in sizes if number <= most)
         least = int(min(max(number / 200, 3), 20))
         size = GrowSettings(
             learner.max_leaves or leaves, learner.min_examples or least, learner.ridge
