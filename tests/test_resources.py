@@ -1,10 +1,16 @@
 """What counting may use: set in one place, the same answers with any of it."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.counting.bindings import Bindings
 from mlnlearn.counting.engines import open_engine
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.load.build import build_database
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
@@ -124,3 +130,18 @@ def test_memory_limits_tables_of_learn_and_join():
     assert count().sum() == 300 * 300
     with ml.counting_with(memory="1MB"), pytest.raises(MemoryLimitError, match="several tables"):
         count()
+
+
+def test_facts_go_with_the_last_who_holds_them():
+    schema = ml.Schema.of("likes(person,person)")
+    world = Objects([ml.Database.from_facts(schema, {"likes": [("Anna", "Bob")]})])
+    examples = np.array([[0, 0], [0, 1]], np.int32)
+    table = Bindings.of(world, examples).join(Pattern(schema["likes"], (0, 1)))
+    assert len(table) == 1
+    gc.disable()
+    try:
+        gone = weakref.ref(world)
+        del world, table
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -109,7 +110,8 @@ class Lookups:
     """Lookups of the facts over some objects, made on first use."""
 
     def __init__(self, objects: Objects) -> None:
-        self.objects = objects
+        # the objects own their lookups: in a circle, neither would go before it is swept for
+        self.objects: Objects = weakref.proxy(objects)
         self.arena = Arena()
         self._lookups: dict[tuple[Predicate, tuple[int, ...], tuple[int, ...]], Lookup] = {}
         self._found: dict[tuple[Pattern, int, int | None], Found | None] = {}
