@@ -42,7 +42,7 @@ class HiddenWorld(NamedTuple):
     false_heads: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _walk(rules, head, root, counts):  # type: ignore[no-untyped-def]
     """Return a tree's value for a head."""
     node, many = root, 1
@@ -65,7 +65,7 @@ def fill(rules, counts, values):  # type: ignore[no-untyped-def]
             values[unit] = _walk(rules, head, root, counts)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
     """Change an atom and its groundings; list in `changed` those that came or went."""
     truth, needs, counts = state.truth, state.needs, state.counts
@@ -133,7 +133,7 @@ def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-de
     return _walk_changed(rules, atom, number, state, changed, seen, work, True)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
     """Return what `flip` of a false atom would, and leave all as it is.
 
@@ -169,7 +169,7 @@ def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no
     return growth
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def own_total(rules, head, values):  # type: ignore[no-untyped-def]
     """Return the log-odds that a head has by its own rules."""
     total = rules.fixed[head]
