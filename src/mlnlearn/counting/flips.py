@@ -237,6 +237,9 @@ class FlipCase:
         Types of variables that stand nowhere: each multiplies the count by its domain.
     coefficient
         How often the count goes into the flip count.
+    factors
+        A query for each part of the atoms that shares no variable with others, if each part has at
+        most one of the flipped atom's arguments: their product is the count.
     """
 
     pattern: Atom
@@ -244,11 +247,11 @@ class FlipCase:
     group: tuple[Variable, ...]
     free: tuple[str, ...]
     coefficient: int
+    factors: tuple[Query, ...]
 
-    def queries(self) -> list[Query]:
+    def queries(self) -> tuple[Query, ...]:
         """Return what is asked first: the unlinked parts one by one, where a product may pay."""
-        parts = _factor_queries(self)
-        return [Query(self.atoms, self.group)] if parts is None or len(parts) < 2 else parts
+        return self.factors if len(self.factors) > 1 else (Query(self.atoms, self.group),)
 
 
 def _flip_cases(
@@ -258,6 +261,8 @@ def _flip_cases(
     predicate: Predicate,
     exclusive: tuple[int, ...],
 ) -> Iterator[FlipCase]:
+    if predicate not in [atom.predicate for atom in summand.atoms]:
+        return
     numbering = Numbering(
         (term for atom in summand.atoms for term in atom.terms),
         (atom.predicate for atom in summand.atoms),
@@ -298,7 +303,9 @@ def _flip_case(
     used |= repeated
     free = (kind for variable, kind in types.items() if variable not in used | set(shape))
     group = dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used)
-    return FlipCase(pattern, (*rest, *members), tuple(group), tuple(free), coefficient)
+    atoms = (*rest, *members)
+    factors = _factor_queries(pattern, atoms)
+    return FlipCase(pattern, atoms, tuple(group), tuple(free), coefficient, factors)
 
 
 def _part(engine: Engine, case: FlipCase) -> FlipTable | FlipProduct:
@@ -326,30 +333,30 @@ def _keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> Flip
     return FlipTable(tuple(places), table.database, tuple(columns), values)
 
 
-def _factor_queries(case: FlipCase) -> list[Query] | None:
+def _factor_queries(pattern: Atom, atoms: Sequence[Atom]) -> tuple[Query, ...]:
     """Return a query for each part of a case that shares no variable with others.
 
-    None where a part links several arguments of the flipped atom, or one of these is a constant:
-    there is no product then.
+    There is none where a part links several arguments of the flipped atom, or one of these is a
+    constant: that is no product.
     """
-    shape = case.pattern.terms
+    shape = pattern.terms
     if any(isinstance(term, Constant) for term in shape):
-        return None
+        return ()
     queries = []
-    for linked in _linked(list(case.atoms)):
+    for linked in _linked(atoms):
         used = {term for atom in linked for term in atom.terms}
         group = tuple(term for term in shape if isinstance(term, Variable) and term in used)
         if len(group) > 1:
-            return None
+            return ()
         queries.append(Query(tuple(linked), group))
-    return queries
+    return tuple(queries)
 
 
 def _product(engine: Engine, case: FlipCase, multiples: Ints) -> FlipProduct | None:
     """Return the counts in product form where that pays: unlinked arguments, many rows."""
     tables = []
     scale = multiples
-    for query in _factor_queries(case) or ():
+    for query in case.factors:
         table = engine.table(query)
         if query.group:
             tables.append(table)
@@ -366,7 +373,7 @@ def _product(engine: Engine, case: FlipCase, multiples: Ints) -> FlipProduct | N
     return FlipProduct((scaled, *factors[1:]))
 
 
-def _linked(atoms: list[Atom]) -> list[list[Atom]]:
+def _linked(atoms: Sequence[Atom]) -> list[list[Atom]]:
     """Split atoms into groups that share no variable."""
     groups: list[tuple[set[Term], list[Atom]]] = []
     for atom in atoms:

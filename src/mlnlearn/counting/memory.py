@@ -17,7 +17,7 @@ import numpy as np
 from mlnlearn.cache import ByteCache, Shelf
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.budget import ByteBudget, Room
-from mlnlearn.counting.plan import Plan
+from mlnlearn.counting.plan import Plan, PlanStep
 from mlnlearn.counting.query import CountTable, Hold, Query, canonical_query, plan_of
 from mlnlearn.counting.sparse import SparseTable, join, sum_out
 from mlnlearn.counting.stack import Stack
@@ -118,11 +118,13 @@ class PlanRun:
         self.bounds: dict[Hashable, int] = {DATABASE: len(self.stack)}
         for variable, kind in query.types().items():
             self.bounds[variable] = self.stack.size(kind)
-        self.room = engine.budget.left(str(query))
+        self.room = engine.budget.left(query)
 
     def answer(self) -> Table:
-        """Return the last step's table."""
-        return self._table(len(self.atoms) - 1, self.room)
+        """Return the last step's table, which whoever asks looks up and keeps."""
+        if not self.steps:
+            return self._scan(self.query.atoms[0], self.room)
+        return self._made(self.steps[-1], self.room)
 
     def _table(self, number: int, room: Room) -> Table:
         if number < self.given:
@@ -130,11 +132,16 @@ class PlanRun:
             return self._scan(atom, room)
         step = self.steps[number - self.given]
         query = Query(self.atoms[number], step.variables)
-        room = replace(room, purpose=str(query))
         key, order = canonical_query(query)
         found = self.cache.get(key)
         if found is not None:
             return found.renamed(dict(enumerate(order)))
+        table = self._made(step, replace(room, purpose=query))
+        self.cache.put(key, _numbered(table, order))
+        return table
+
+    def _made(self, step: PlanStep[Variable], room: Room) -> Table:
+        """Execute a step, after those that it needs."""
         keep = {DATABASE, *step.variables}
         table = self._table(step.inputs[0], room)
         room = room.taking(table.nbytes, len(table))
@@ -144,7 +151,6 @@ class PlanRun:
             table = join(table, other, keep, self.bounds, room)
         else:
             table = sum_out(table, keep, self.bounds, room)
-        self.cache.put(key, _numbered(table, order))
         return table
 
     def _scan(self, atom: Atom, room: Room) -> Table:

@@ -21,6 +21,9 @@ class Variable:
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # half the time of all fields in a tuple; here and below
+
     def __str__(self) -> str:
         return self.name
 
@@ -69,6 +72,9 @@ class Predicate:
             raise InputError(
                 f"{self.name} has {len(self.types)} arguments, more than {MOST_ARGUMENTS}"
             )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def arity(self) -> int:

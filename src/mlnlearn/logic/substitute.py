@@ -133,6 +133,8 @@ def solve_equalities(pairs: Sequence[tuple[Term, Term]]) -> dict[Variable, Term]
     Of variables that are equal, all become the one whose name comes first. The result is
     idempotent: applying it once is applying it for good.
     """
+    if not pairs:
+        return {}
     numbering = Numbering(term for pair in pairs for term in pair)
     solution = solve((numbering.number(left), numbering.number(right)) for left, right in pairs)
     if solution is None:
