@@ -157,8 +157,7 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
     facts = [
         f"- Seeds: {', '.join(map(str, range(options.seeds)))}",
         f"- Processes: {options.jobs}",
-        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process"
-        f"{_tally(options)}",
+        f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process{_tally()}",
         f"- Machine: {machine()}",
         f"- Again: `python -m studies.{study.name} --seeds {options.seeds} --jobs {options.jobs}`",
     ]
@@ -168,12 +167,13 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _tally(options: Options) -> str:
-    """Say how many tasks of this run were done by it, and before it, by which code."""
-    if options.cache is None:
-        return ""
-    counts = Counter(_HOW)
+def _tally() -> str:
+    """Say how many tasks of this run were done by it, and before it, by which code; their time."""
+    counts = Counter(how for how, _ in _HOW)
     texts = [f"{counts[how]} tasks {how}" for how in (_NEW, _SAME, _OTHER) if counts[how]]
+    known = [seconds for _, seconds in _HOW if seconds is not None]
+    if known:
+        texts.append(f"{sum(known):,.0f} CPU s for {len(known)} of these tasks when they were done")
     return f"; {', '.join(texts)}" if texts else ""
 
 
@@ -316,9 +316,8 @@ def run_tasks(
     >>> run_tasks(square, [Options(2), Options(3)], Options(1), "squares")
     [{'square': 4}, {'square': 9}]
     """
-    if options.cache is None:
-        return run_all(function, tasks, jobs=options.jobs, progress=show_progress(label))
-    kept = _Kept(function, options.cache, _digest(function), options.trust)
+    digest = "" if options.cache is None else _digest(function)
+    kept = _Kept(function, options.cache, digest, options.trust)
     stale = sum(kept.is_stale(task) for task in tasks)
     if stale:
         sys.stderr.write(
@@ -326,12 +325,12 @@ def run_tasks(
             "--trust-cache takes them as they are\n"
         )
     found = run_all(kept, tasks, jobs=options.jobs, progress=show_progress(label))
-    _HOW.extend(how for how, _ in found)
-    return [result for _, result in found]
+    _HOW.extend((how, seconds) for how, seconds, _ in found)
+    return [result for _, _, result in found]
 
 
-# how each task of this process came about
-_HOW: list[str] = []
+# how each task of this process came about, and how many CPU seconds it took when it was done
+_HOW: list[tuple[str, float | None]] = []
 _NEW, _SAME, _OTHER = "done now", "done before", "done before by another version of the code"
 
 
@@ -344,20 +343,24 @@ class _Kept(Generic[Task]):
     """A function whose results are kept in files."""
 
     function: Callable[[Task], dict[str, Any]]
-    folder: Path
+    folder: Path | None
     code: str
     trust: bool
 
-    def __call__(self, task: Task) -> tuple[str, dict[str, Any]]:
-        """Return how a task came about, and its result."""
+    def __call__(self, task: Task) -> tuple[str, float | None, dict[str, Any]]:
+        """Return how a task came about, the CPU seconds that it took, and its result."""
         known = self._known(task)
         if known is not None and not self.is_stale(task):
-            return _SAME if known.get("code") == self.code else _OTHER, dict(known["result"])
+            how = _SAME if known.get("code") == self.code else _OTHER
+            return how, known.get("seconds"), dict(known["result"])
+        started = time.process_time()
         result = self.function(task)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(task)
-        write_files({path: json.dumps({"task": repr(task), "code": self.code, "result": result})})
-        return _NEW, result
+        seconds = time.process_time() - started
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            kept = {"task": repr(task), "code": self.code, "seconds": seconds, "result": result}
+            write_files({self._path(self.folder, task): json.dumps(kept)})
+        return _NEW, seconds, result
 
     def is_stale(self, task: Task) -> bool:
         """Tell whether there is a result, but of another version of the code."""
@@ -365,11 +368,13 @@ class _Kept(Generic[Task]):
         return known is not None and not self.trust and known.get("code") != self.code
 
     def _known(self, task: Task) -> dict[str, Any] | None:
-        path = self._path(task)
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+        path = None if self.folder is None else self._path(self.folder, task)
+        if path is None or not path.is_file():
+            return None
+        return dict(json.loads(path.read_text(encoding="utf-8")))
 
-    def _path(self, task: Task) -> Path:
-        return self.folder / f"{self._name(task)}.json"
+    def _path(self, folder: Path, task: Task) -> Path:
+        return folder / f"{self._name(task)}.json"
 
     def _name(self, task: Task) -> str:
         settings = asdict(task)  # type: ignore[call-overload]

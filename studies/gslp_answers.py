@@ -101,12 +101,49 @@ class AllUnknown:
         return found
 
 
+def within(sampling: Sampling, ground_clauses: int, visits: float) -> Sampling | None:
+    """Return fewer samples, so that ground clauses are not looked at more often than so; else None.
+
+    Examples
+    --------
+    >>> usual, least = Sampling(samples=200, burn_in=100, chains=10), (50, 25, 4)
+    >>> within(usual, 1_000, 1e8) == usual
+    True
+    >>> fewer = within(usual, 200_000, 1e8)
+    >>> (fewer.samples, fewer.burn_in, fewer.chains) == least
+    True
+    >>> within(usual, 1_000_000, 1e8) is None
+    True
+    """
+    for samples, burn_in, chains in (
+        (sampling.samples, sampling.burn_in, sampling.chains),
+        (100, 50, 6),
+        _LEAST,
+    ):
+        if (samples + burn_in) * chains * ground_clauses <= visits:
+            return replace(sampling, samples=samples, burn_in=burn_in, chains=chains)
+    return None
+
+
+# samples, burn-in and chains below which mean field is preferred
+_LEAST = (50, 25, 4)
+
+
 def predict_together(
-    model: MLN, test: Database, examples: Examples, sampling: Sampling
+    model: MLN, test: Database, examples: Examples, sampling: Sampling, visits: float | None = None
 ) -> tuple[Predictions, bool]:
-    """Predict atoms of a predicate of which none is known; tell whether that is by mean field."""
+    """Predict atoms of a predicate of which none is known; tell whether that is by mean field.
+
+    With `visits`, samples are fewer where ground clauses would be looked at more often than that,
+    and mean field takes over where they would be too few; without, it does from
+    `MOST_GROUND_CLAUSES` on.
+    """
     asked = AllUnknown(model, test, examples.predicate.name)
-    if asked.ground_clauses <= MOST_GROUND_CLAUSES:
-        return predict_examples(model, [test], examples, Marginals(sampling=sampling)), False
+    number = asked.ground_clauses
+    fitting = sampling if number <= MOST_GROUND_CLAUSES else None
+    if visits is not None:
+        fitting = within(sampling, number, visits)
+    if fitting is not None:
+        return predict_examples(model, [test], examples, Marginals(sampling=fitting)), False
     found = predict_examples(model, [test], examples, Conditionals())
     return replace(found, probability=asked.by_mean_field(examples.columns)), True

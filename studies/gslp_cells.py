@@ -45,7 +45,8 @@ def predict_cells(mln: MLN, dealt: Dealt, sampling: Sampling) -> dict[str, Score
     """Return AUC-PR and CLL of each predicate: its unknown cells together, and each by itself.
 
     Of an attribute, the CLL is the log-probability of the true value, a mean over cells, and the
-    AUC-PR is over the atoms of all values. Of other predicates, both are over atoms.
+    AUC-PR is over the atoms of all values; beside them stands the accuracy. Of other predicates,
+    both are over atoms.
     """
     scores: dict[str, Scores] = {"all unknown": {}, "one unknown": {}}
     for predicate in dealt.whole.schema.predicates:
@@ -110,6 +111,7 @@ def _scored(probability: Floats, dealt: Dealt, name: str) -> dict[str, float]:
         dealt.labels(name),
         np.ones(number),
     )
-    metric = "attribute_cll" if places else "cll"
-    given = found.scores(("auc_pr", metric), places)
-    return {"auc_pr": given["auc_pr"], "cll": given[metric]}
+    if not places:
+        return found.scores(("auc_pr", "cll"))
+    given = found.scores(("auc_pr", "attribute_cll", "accuracy"), places)
+    return {"auc_pr": given["auc_pr"], "cll": given["attribute_cll"], "accuracy": given["accuracy"]}

@@ -1,5 +1,6 @@
 """The machinery of the studies: options in, a page out."""
 
+import json
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -129,6 +130,20 @@ def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monke
     assert "squares: 1 results are of another version of the code" in capsys.readouterr().err
     run_tasks(square, tasks, options, "squares")
     assert log.read_text().split() == ["2", "2"]
+
+
+def test_a_page_from_a_cache_has_the_time_that_its_tasks_took(tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.common._HOW", [])
+    options = Options(seeds=1, cache=tmp_path / "cache")
+    tasks = [Square(2, str(tmp_path / "log")), Square(3, str(tmp_path / "log"))]
+    run_tasks(square, tasks, options, "squares")
+    for path in options.cache.iterdir():
+        kept = json.loads(path.read_text()) | {"seconds": 600.0}
+        path.write_text(json.dumps(kept))
+    monkeypatch.setattr("studies.common._HOW", [])
+    run_tasks(square, tasks, options, "squares")
+    text = page(STUDY, options, [], (0, 0))
+    assert "2 tasks done before, 1,200 CPU s for 2 of these tasks when they were done" in text
 
 
 def test_without_a_cache_everything_is_done_again(tmp_path):
