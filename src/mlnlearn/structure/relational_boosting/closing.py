@@ -32,7 +32,7 @@ _Typed: TypeAlias = tuple[Hop, _Places, _Places]
 
 
 @dataclass(frozen=True, eq=False)
-class _Into:
+class _HopStack:
     """Hops between the same places, with the entries of their matrices.
 
     Attributes
@@ -50,7 +50,7 @@ class _Into:
     entries: csr_array
 
     @classmethod
-    def of(cls, hops: list[Hop], matrices: list[csr_array]) -> _Into:
+    def of(cls, hops: list[Hop], matrices: list[csr_array]) -> _HopStack:
         """Flatten matrices of the same shape."""
         found = [_flat(matrix) for matrix in matrices]
         places = np.unique(np.concatenate([place for place, _ in found] or [np.zeros(0, np.int64)]))
@@ -59,6 +59,11 @@ class _Into:
         columns = [np.searchsorted(places, place) for place, _ in found]
         listed = np.concatenate(columns or [np.zeros(0, np.int64)])
         return cls(hops, places, csr_array((values, listed, starts), (len(hops), len(places))))
+
+    @cached_property
+    def rows(self) -> Floats:
+        """How many rows each hop goes by."""
+        return np.asarray(self.entries.sum(axis=1)).reshape(-1)
 
     def products(self, pulled: csr_array) -> Floats:
         """Return the sum of a matrix times that of each hop, entry by entry."""
@@ -95,8 +100,9 @@ class ClosingSearch:
     most: int
     _matrices: dict[Hop, csr_array] = field(default_factory=dict)
     _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
+    _between_rows: dict[tuple[_Places, _Places], _HopStack] = field(default_factory=dict)
     _goals: dict[str, dict[_Places, list[Hop]]] = field(default_factory=dict)
-    _middles: dict[tuple[_Places, str], _Into] = field(default_factory=dict)
+    _middles: dict[tuple[_Places, str], _HopStack] = field(default_factory=dict)
 
     def connections(self, gradients: Floats) -> Iterator[Between]:
         """Yield connections, the strongest of each length.
@@ -153,12 +159,11 @@ class ClosingSearch:
             into = self._into(middle, goal) if ones else None
             if into is None or not into.hops:
                 continue
-            counts = {hop: float(self.matrix(hop).sum()) for hop in (*ones, *into.hops)}
             for one in ones:
-                totals = into.products(pulled[one])
-                for other, total in zip(into.hops, totals.tolist(), strict=True):
+                rows = float(self.matrix(one).sum()) + into.rows
+                strengths = np.abs(into.products(pulled[one])) / np.sqrt(1.0 + rows)
+                for other, strength in zip(into.hops, strengths.tolist(), strict=True):
                     if not _returns(one, other):
-                        strength = abs(total) / float(np.sqrt(1.0 + counts[one] + counts[other]))
                         yield strength, Between(*ends, (one, other))
 
     def _three(
@@ -170,7 +175,6 @@ class ClosingSearch:
     ) -> Iterator[tuple[float, Between]]:
         """Yield connections by three hops with their strength, while there is work left to do."""
         work = _WORK * self.most
-        by_places = self._plain
         finals = [
             (hop, comes)
             for comes, hops in self._last(goal).items()
@@ -182,17 +186,19 @@ class ClosingSearch:
             if isinstance(leads[0], tuple) or one not in pulled or self._is_hub(one, False):
                 continue
             for final, comes in finals:
-                middles = [
-                    hop
-                    for hop in by_places.get((leads, comes), ())
-                    if not _returns(one, hop) and not _returns(hop, final)
-                ]
-                work -= 1 + len(middles) if middles else 0
+                middles = self._from_to(leads, comes)
+                if not middles.hops:
+                    continue
+                work -= 1 + len(middles.hops)
                 if work < 0:
                     return
-                both = csr_array(pulled[one] @ self.matrix(final).T) if middles else None
-                for hop in middles if both is not None and both.nnz <= _MOST else ():
-                    yield _strength(both, self.matrix(hop)), Between(*ends, (one, hop, final))
+                both = csr_array(pulled[one] @ self.matrix(final).T)
+                if both.nnz > _MOST:
+                    continue
+                strengths = np.abs(middles.products(both)) / np.sqrt(1.0 + 2.0 * middles.rows)
+                for hop, strength in zip(middles.hops, strengths.tolist(), strict=True):
+                    if not _returns(one, hop) and not _returns(hop, final):
+                        yield strength, Between(*ends, (one, hop, final))
 
     def _first(self, source: str) -> list[tuple[Hop, _Places]]:
         """Return hops from a row set, with what they lead to."""
@@ -209,6 +215,15 @@ class ClosingSearch:
             self._goals[goal] = found
         return self._goals[goal]
 
+    def _from_to(self, comes: _Places, leads: _Places) -> _HopStack:
+        """Return hops between two row sets, with the entries of their matrices."""
+        if (comes, leads) not in self._between_rows:
+            hops = self._plain.get((comes, leads), [])
+            self._between_rows[comes, leads] = _HopStack.of(
+                hops, [self.matrix(hop) for hop in hops]
+            )
+        return self._between_rows[comes, leads]
+
     @cached_property
     def _plain(self) -> dict[tuple[_Places, _Places], list[Hop]]:
         """Hops between row sets, by what they come from and lead to."""
@@ -218,11 +233,11 @@ class ClosingSearch:
                 found.setdefault((comes, leads), []).append(hop)
         return found
 
-    def _into(self, middle: _Places, goal: str) -> _Into:
+    def _into(self, middle: _Places, goal: str) -> _HopStack:
         """Return hops from a place to a row set, with the entries of their matrices."""
         if (middle, goal) not in self._middles:
             others = self._last(goal).get(middle, [])
-            self._middles[middle, goal] = _Into.of(others, [self.matrix(hop) for hop in others])
+            self._middles[middle, goal] = _HopStack.of(others, [self.matrix(hop) for hop in others])
         return self._middles[middle, goal]
 
     def _is_hub(self, hop: Hop, turned: bool) -> bool:
@@ -233,12 +248,6 @@ class ClosingSearch:
             places = len(np.unique(matrix.indices))
             self._hubs[hop, turned] = bool(matrix.nnz > _HUB * places)
         return self._hubs[hop, turned]
-
-
-def _strength(pulled: csr_array, matrix: csr_array) -> float:
-    """Return the sum of gradients over paths, by the root of how many paths there may be."""
-    total = float(pulled.multiply(matrix).sum())
-    return abs(total) / float(np.sqrt(1.0 + 2.0 * matrix.sum()))
 
 
 def _best(found: list[tuple[float, Between]], most: int) -> list[Between]:

@@ -202,14 +202,16 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         other = _Learning(self, view, examples, notes=run.notes)
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
-        yield from run.refit(plain, course, kept)
         curve = run.notes.curve
-        if curve and other.held_out_deviance < run.held_out_deviance - _WORTH_OWN * curve[0]:
-            alone = run.last.model
-            for fitted in other.refit(table, course, kept, "own facts, "):
-                yield Fitted(replace(fitted.model, alone=alone), fitted.notes)
+        gain = run.held_out_deviance - other.held_out_deviance
+        if not curve or gain <= _WORTH_OWN * curve[0]:
+            yield from run.refit(plain, course, kept)
             return
-        yield run.last
+        run.judges_lists = False
+        yield from run.refit(plain, course, kept)
+        alone = run.last.model
+        for fitted in other.refit(table, course, kept, "own facts, "):
+            yield Fitted(replace(fitted.model, alone=alone), fitted.notes)
 
 
 class _Learning:
@@ -238,6 +240,7 @@ class _Learning:
         classes = tuple(examples.classes)
         self.distilling = DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
         self.held_out_deviance = np.inf
+        self.judges_lists = True  # a model that stands in for another needs no best list
         self.runs: list[BoostingRun] = []
         if self.loss.kind == "squares":
             self.scale = float(np.std(label[self.rows])) or 1.0
@@ -398,7 +401,7 @@ class _Learning:
         yield self.last
         if not self.learner.max_rules:  # no list is wanted, nor how it would best be fitted
             return
-        if self.runs:
+        if self.runs and self.judges_lists:
             self.distilling, self.kept = chosen_settings(self.runs, self.folds, self.distilling)
         bodies = rule_bodies(run, self.learner.seed)
         listed = replace(distil(run, self.distilling, bodies), kept=self.kept)

@@ -64,7 +64,7 @@ class OpenSettings:
     max_candidates
         Most features looked at.
     max_features
-        Most features kept; and as many times ten sparse columns.
+        Most features kept; and up to ten times as many sparse columns, by the examples.
     min_examples
         Fewest examples that a name must have.
     seed
@@ -437,7 +437,7 @@ class FeatureSearch:
         most = _ENTRIES * self.base.rows + _LEAST_ENTRIES
         usable = _best(
             np.concatenate(scores, axis=1),
-            10 * self.settings.max_features,
+            self._most_columns(),
             _LEAST_SCORE,
             np.concatenate(sizes),
             most,
@@ -446,6 +446,11 @@ class FeatureSearch:
         matrix = _of_examples(parts, best)
         lowered = np.array([self._doubt(features[at]) for at in best])
         return [features[at] for at in best], matrix, lowered, usable[:, best]
+
+    def _most_columns(self) -> int:
+        """Return how many sparse columns are kept: no more than examples, where these are few."""
+        most = self.settings.max_features
+        return min(10 * most, max(most, self.base.rows))
 
     def _owners(self, step: Step) -> _Owners:
         """Return whose rows the examples look at by a first step: their own, or those of a link.
