@@ -50,7 +50,7 @@ SETTINGS: dict[str, object] = {
     "steps": 20,
     "max_leaves": 8,
     "literals_per_node": 2,
-    "min_examples": 6,
+    "min_examples": "6 (the paper's negatives: of a node, as in the paper, not of each side)",
     "max_literals, beam, clauses_per_step": "4, 10, 3",
     "negatives in training": "calibrated (trees: balance 20, clauses: balance 2); paper",
     "`chosen`": f"from {GRID} by {CHOSEN_BY} of folds left out of the training folds",
@@ -148,7 +148,8 @@ def run_task(task: Task) -> dict[str, Any]:
     learner = replace(LEARNERS[task.learner], target=question.target, seed=task.seeds[0])
     settings: dict[str, Any] = {}
     if task.variant == "paper":
-        learner = replace(learner, negatives="paper")
+        # the examples of a node, not of each side, are counted, as the paper does
+        learner = replace(learner, negatives="paper", min_examples_of="node")
     elif task.variant == "chosen":
         choice = choose(learner, GRID, train, question.target, metric=CHOSEN_BY)
         learner, settings = choice.learner, choice.settings

@@ -26,6 +26,7 @@ from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.structure.boosting import BoostedMLN
 from studies.common import Options, Study, markdown_table, run, run_tasks
 from studies.khot2011 import METRICS
+from studies.published import tables
 
 TARGETS = ("sameBib", "sameVenue", "sameTitle", "sameAuthor")
 EVIDENCE = ("author", "title", "venue", "hasWordAuthor", "hasWordTitle", "hasWordVenue")
@@ -41,17 +42,7 @@ DEAR = ("MLN-BC",)  # one seed is enough of them
 SAMPLING = Sampling(samples=400, burn_in=50)
 FOLDS = (0, 1, 2, 3, 4)
 PAIRS = {"all": "all pairs", "listed": "pairs listed as same or different"}
-# AUC-PR and CLL as printed, by learner, in the order of the targets.
-PUBLISHED = {
-    "MLN-BT": (
-        ("0.96 ± 0.02", "0.56 ± 0.17", "0.71 ± 0.20", "0.96 ± 0.04"),
-        ("-0.39 ± 0.04", "-5.32 ± 1.88", "-8.09 ± 2.97", "-0.29 ± 0.14"),
-    ),
-    "MLN-BC": (
-        ("0.96 ± 0.02", "0.68 ± 0.09", "0.82 ± 0.13", "0.98 ± 0.02"),
-        ("-0.33 ± 0.06", "-5.12 ± 3.86", "-11.18 ± 7.28", "-0.60 ± 0.39"),
-    ),
-}
+PUBLISHED = tables()["khot2011", "III"]
 STUDY = Study(
     name="khot2011_cora",
     title="Boosting on Cora: four equivalences, jointly",
@@ -156,7 +147,7 @@ def pair_scores(test: Database, number: int, part: AnswerTable) -> dict[str, dic
 def target_table(results: Mapping[str, Sequence[Mapping[str, Any]]], kind: str) -> str:
     """Return the scores of all targets on one kind of pairs, beside those published."""
     rows = []
-    for place, target in enumerate(TARGETS):
+    for target in TARGETS:
         for learner, found in results.items():
             row = [f"{target}, {learner}"]
             texts = {}
@@ -165,7 +156,8 @@ def target_table(results: Mapping[str, Sequence[Mapping[str, Any]]], kind: str) 
                 values = each.reshape(len(FOLDS), -1).mean(axis=1)  # over seeds
                 spread = values.std(ddof=1) if len(values) > 1 else math.nan
                 texts[metric] = mean_and_sd(float(values.mean()), float(spread))
-            auc, cll = (figures[place] for figures in PUBLISHED[learner.partition(",")[0]])
+            name = learner.partition(",")[0]
+            auc, cll = (PUBLISHED.cell(name, f"{metric}, {target}") for metric in ("AUC-PR", "CLL"))
             row += [texts["auc_pr"], auc, texts["ap"], texts["cll"], cll]
             rows.append(row)
     header = ["target, learner", "AUC-PR", "published", "AP", "CLL", "published"]

@@ -126,6 +126,8 @@ def _cancer(row: str, column: str) -> Place | str:
 def _likelihoods(row: str, column: str) -> Place | str:
     data, _, fold = row.partition(" ")
     page = "lsl_busl" if column.startswith("B+") else "lsl_tables"
+    if column == "LSL" and data == "imdb_lsl":
+        return Place("lsl_growth", ("The test folds",), (f"fold {fold}",), "ours")
     return Place(page, (data,), (f"fold {fold}",), f"{column}, ours")
 
 
