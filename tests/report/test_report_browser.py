@@ -8,12 +8,20 @@ import subprocess
 from itertools import pairwise
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from mlnlearn.data.database import Database
 from mlnlearn.data.synthetic import university
+from mlnlearn.evaluate.effects import NumberEffect
+from mlnlearn.evaluate.row_reasons import RowReasons
+from mlnlearn.logic.schema import Schema
+from mlnlearn.model.explanation import Contribution
+from mlnlearn.model.shown import ShownRule
 from mlnlearn.report import report
 from mlnlearn.report.net import net_parts
 from mlnlearn.report.page import whole_page
+from mlnlearn.report.rows import rows_report
 from mlnlearn.report.sections import section
 from mlnlearn.structure.boosting import BoostedMLN
 
@@ -179,6 +187,73 @@ def test_a_net_of_sixty_nodes_is_walked_node_by_node(tmp_path, width):
     assert found["after"][1] == [nodes[15]]
     assert nodes[30] in found["after"][2]
     assert found["value"] == "15"
+    assert found["wide"]
+
+
+# Find a rule among a thousand, then a row, and see why it has its answer.
+READ = """
+const box = document.querySelector("input[data-filter=rules]");
+box.value = "sent by 777"; box.dispatchEvent(new Event("input"));
+const rules = [...document.querySelectorAll("#rules tbody tr")].filter((row) => !row.hidden);
+const search = document.getElementById("atom-search");
+search.value = "order 41"; search.dispatchEvent(new Event("input"));
+const rows = [...document.querySelectorAll("#atom-table tbody tr")].filter((row) => !row.hidden);
+rows[0].querySelector("button.atom").click();
+const read = {
+  rules: rules.map((row) => row.cells[0].textContent),
+  rows: rows.map((row) => row.cells[0].dataset.v),
+  why: document.querySelector(".why p").textContent,
+  parts: [...document.querySelectorAll(".why li b")].map((part) => part.textContent),
+  curves: document.querySelectorAll("#effects svg").length,
+  boxes: document.querySelectorAll("#data svg rect").length,
+  wide: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+};
+parent.document.documentElement.dataset.found = JSON.stringify(read);
+"""
+
+
+def page_of_a_column():
+    rules = [
+        ShownRule(f"by={k}", f"of orders sent by {k} a few are returned", 0.1, 0.2, k, 0.5)
+        for k in range(1000)
+    ]
+    parts = [Contribution(f"number of items is {k}", None, 0.25 - k / 10) for k in range(4)]
+    reasons = [
+        RowReasons(f"order {k}", "orders.returned", "true", 0.6, "", tuple(parts), "log-odds")
+        for k in range(200)
+    ]
+    effect = NumberEffect("amount", np.arange(9.0), np.linspace(0.2, 0.7, 9), "P(returned)")
+    schema = Schema.of("returned(order)", "by(order,person)", "tall(person)")
+    data = Database.from_facts(schema, {"by": [("o1", "Ann")]})
+    return rows_report(
+        "orders.returned",
+        rules,
+        None,
+        reasons=reasons,
+        effects=[effect],
+        importances={
+            "amount": 0.2,
+            "a feature with a long name, by the customer of the order": 0.1,
+        },
+        databases=[data],
+    )
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_page_of_a_column_with_a_thousand_rules(tmp_path, width):
+    page = page_of_a_column()
+    assert len(page.encode()) < 2_000_000
+    inner = html.escape(page.replace("</body>", f"<script>{READ}</script></body>"))
+    style = f"width:{width}px;height:800px;border:0"
+    frame = f'<!doctype html><iframe style="{style}" srcdoc="{inner}">'
+    shown, complaints = open_page(tmp_path, frame, 1400)
+    assert complaints == []
+    found = json.loads(html.unescape(re.search(r'data-found="([^"]*)"', shown)[1]))
+    assert found["rules"] == ["of orders sent by 777 a few are returned"]
+    assert found["rows"] == ["order 41", "order 141"]
+    assert found["why"] == "true: together +0.400 (log-odds)."
+    assert [float(part.replace("−", "-")) for part in found["parts"]] == [0.25, 0.15, 0.05, -0.05]
+    assert (found["curves"], found["boxes"]) == (1, 3)
     assert found["wide"]
 
 

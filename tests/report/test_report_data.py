@@ -153,3 +153,16 @@ def test_a_page_of_a_thousand_rules_stays_below_two_megabytes():
     page = whole_page("Rules", "network", [], [("rules", "Rules", part)])
     assert page.count("<tr>") == 1001
     assert len(page.encode()) < 2_000_000
+
+
+def test_a_table_of_many_columns_is_drawn_and_what_is_not_drawn_is_not_spoken_of():
+    asked = [f"q{k}(answer,value{k})" for k in range(80)]
+    wide = ml.Schema.of("tall(person)", "of(answer,person)", *asked)
+    page = data_section([Database.from_facts(wide, {"of": [("A1", "Ann")]})])
+    assert page.count("<rect") == 3
+    assert "… and 68 more" in page
+    assert "Each box is a type" in page
+    many = ml.Schema.of(*(f"r{k}(thing,thing)" for k in range(80)))
+    page = data_section([Database.from_facts(many, {"r0": [("a", "b")]})])
+    assert "<svg" not in page
+    assert "Each box is a type" not in page

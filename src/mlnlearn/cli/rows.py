@@ -231,7 +231,7 @@ def explain_row(
     parts = [(part.rule, f"{part.log_odds:+.4f}") for part in first]
     if rest:
         together = sum(part.log_odds for part in rest)
-        parts.append((f"{len(rest)} others together; --json gives all", f"{together:+.4f}"))
+        parts.append((f"{len(rest)} more together; --json gives all", f"{together:+.4f}"))
     print_table(screen, ("because", reasons.unit), parts, words=(0,))
 
 

@@ -142,7 +142,7 @@ def _largest(one: RowReasons) -> list[Contribution]:
     if not rest:
         return list(first)
     together = sum(part.log_odds for part in rest)
-    return [*first, Contribution(f"{len(rest)} others together", None, together)]
+    return [*first, Contribution(f"{len(rest)} more together", None, together)]
 
 
 def _rules(rules: Sequence[ShownRule]) -> Markup:

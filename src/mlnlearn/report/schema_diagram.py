@@ -13,19 +13,19 @@ from mlnlearn.report.sections import section
 
 _LETTER, _LINE, _PAD, _GAP, _BETWEEN = 7.3, 18, 10, 18, 110
 MOST_DRAWN = 60
-"""Predicates; more are not drawn, but listed."""
+"""Types and links; where there are more, they are listed and not drawn."""
+_MOST_LINES = 12  # attributes in one box
 
 
 def data_section(databases: Sequence[Database]) -> Markup:
     """Return the diagram of the schema and a profile of the data."""
     schema = databases[0].schema
     parts: list[Markup] = []
-    if len(schema.predicates) <= MOST_DRAWN:
+    note = "Missing is what the data leave open: cells that are empty, and atoms listed as unknown."
+    if sum(map(len, split_schema(schema))) <= MOST_DRAWN:
         parts.append(tag("div", schema_svg(schema), class_="scroll", tabindex=0))
-    note = (
-        "Each box is a type with its attributes; links lead to the types that they join. Missing "
-        "is what the data leave open: cells that are empty, and atoms listed as unknown."
-    )
+        about = "Each box is a type with its attributes; links lead to the types that they join."
+        note = f"{about} {note}"
     return section("data", "Data", tag("p", note, class_="note"), *parts, _profile(databases))
 
 
@@ -90,7 +90,7 @@ def schema_svg(schema: Schema) -> Markup:
     """
     attributes, links = split_schema(schema)
     left = [
-        _SchemaBox(kind, tuple(_attribute(predicate, kind) for predicate in found))
+        _SchemaBox(kind, _shown([_attribute(predicate, kind) for predicate in found]))
         for kind, found in attributes.items()
     ]
     right = [
@@ -101,7 +101,7 @@ def schema_svg(schema: Schema) -> Markup:
     ]
     across = max((box.width for box in left), default=0.0) + _BETWEEN
     tops, height = _stacked(left)
-    others, other_height = _stacked(right)
+    others, other_height = _stacked(right, height)
     shapes: list[Markup] = []
     middle = {box.title: (box, top) for box, top in zip(left, tops, strict=True)}
     for box, top in zip(right, others, strict=True):
@@ -132,17 +132,26 @@ def schema_svg(schema: Schema) -> Markup:
     )
 
 
+def _shown(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return lines, the last ones as a number where a box would be too tall."""
+    more = len(lines) - _MOST_LINES
+    return tuple(lines) if more <= 1 else (*lines[:_MOST_LINES], f"… and {more} more")
+
+
 def _attribute(predicate: Predicate, kind: str) -> str:
     rest = [other for other in predicate.types if other != kind]
     return f"{predicate.name}: {', '.join(rest)}" if rest else predicate.name
 
 
-def _stacked(boxes: Sequence[_SchemaBox]) -> tuple[list[float], float]:
+def _stacked(boxes: Sequence[_SchemaBox], least: float = 0.0) -> tuple[list[float], float]:
+    """Return the tops of boxes one below the other, spread over a least height."""
+    filled = sum(box.height for box in boxes)
+    gap = max(_GAP, (least - filled) / (len(boxes) - 1)) if len(boxes) > 1 else _GAP
     tops, at = [], 0.0
     for box in boxes:
         tops.append(at)
-        at += box.height + _GAP
-    return tops, at - _GAP if boxes else 0.0
+        at += box.height + gap
+    return tops, at - gap if boxes else 0.0
 
 
 def _drawn(box: _SchemaBox, x: float, y: float) -> Markup:
