@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import random_array
 
-from mlnlearn.structure.relational_boosting.closing import _Into
+from mlnlearn.structure.relational_boosting.closing import _HopStack
 
 
 def test_products_of_hops_are_sums_of_products_of_entries():
@@ -11,7 +11,7 @@ def test_products_of_hops_are_sums_of_products_of_entries():
     matrices = [random_array((9, 7), density=0.3, format="csr", rng=rng) for _ in range(4)]
     pulled = random_array((9, 7), density=0.4, format="csr", rng=rng)
     expected = [float(pulled.multiply(matrix).sum()) for matrix in matrices]
-    products = _Into.of(list(range(4)), matrices).products(pulled)
+    products = _HopStack.of(list(range(4)), matrices).products(pulled)
     np.testing.assert_allclose(products, expected, rtol=1e-12)
 
 
@@ -19,6 +19,6 @@ def test_products_take_memory_by_entries_not_by_pairs_of_places():
     shape = (1_000_000, 1_000_000)  # as a dense row, it would have 10^12 places
     rng = np.random.default_rng(3)
     matrices = [random_array(shape, density=1e-10, format="csr", rng=rng) for _ in range(2)]
-    products = _Into.of([0, 1], matrices).products(matrices[1])
+    products = _HopStack.of([0, 1], matrices).products(matrices[1])
     assert products[1] == (matrices[1].data ** 2).sum()
-    assert _Into.of([], []).hops == []
+    assert _HopStack.of([], []).hops == []
