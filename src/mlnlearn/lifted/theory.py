@@ -226,7 +226,7 @@ def counted(theory: Theory, family: int, axis: int) -> Theory:
             yield dict(zip(where, choice, strict=True))
 
     def moved(atom: LiteralKey, where: Mapping[int, int]) -> int:
-        return rename(atom[0], tuple(where[v] for v in atom[1:]))
+        return rename(atom[0], tuple([where[v] for v in atom[1:]]))
 
     for items, linear in theory.soft.items():
         for where in versions(items):
@@ -273,7 +273,7 @@ def grounded(theory: Theory, places: Mapping[int, tuple[int, ...]]) -> Theory:
 
     def fixed(atom: LiteralKey, objects: Mapping[int, int]) -> LiteralKey:
         family, *variables = atom
-        order = tuple(objects[variables[place]] for place in places[family])
+        order = tuple([objects[variables[place]] for place in places[family]])
         return rename(family, order), *rest(family, tuple(variables))
 
     for items, linear in theory.soft.items():
