@@ -7,7 +7,10 @@ each of the three kinds are summed up alike.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.walks import expand, lower_bound
@@ -16,6 +19,54 @@ KINDS = 3
 SCALE = 1000.0
 _CERTAIN = 0.999
 _SEEN = 8  # uses of rules that are summed up alone cost as much as one that is kept
+
+
+class RuleCounts(NamedTuple):
+    """How many pairs of entities rules are right about, and how many their bodies hold of."""
+
+    support: NDArray[np.int64]
+    body: NDArray[np.int64]
+
+
+class ConstantLookup(NamedTuple):
+    """Rules with constants by one of their two atoms: its sorted keys, and the other atom."""
+
+    keys: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    link: NDArray[Any]
+    end: NDArray[Any]
+
+
+class ConstantLookups(NamedTuple):
+    """All rules with constants, as queries find them."""
+
+    by_body: ConstantLookup
+    by_head: ConstantLookup
+    counts: RuleCounts
+
+
+class EvidenceRoom(NamedTuple):
+    """Arrays as long as there are entities.
+
+    Attributes
+    ----------
+    walk_stamps
+        When walks came by last, and where their row is.
+    sums
+        What is summed up for each candidate, by kind of rule.
+    stamps
+        When an entity became a candidate last.
+    touched
+        The candidates of a query.
+    place_of
+        Where a candidate stands among them.
+    """
+
+    walk_stamps: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    stamps: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    place_of: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -36,7 +87,7 @@ def _with_row(rows, count, rule, y):  # type: ignore[no-untyped-def]
 def _about_source(x, answer, link, edges, by_body, rows, count):  # type: ignore[no-untyped-def]
     """Add a row for c by each rule ``link(x,c) <= body(x,e)`` whose body holds of x."""
     starts, links, ends, _ = edges
-    keys, numbers, head_link, head_end = by_body
+    keys, numbers, head_link, head_end = by_body.keys, by_body.numbers, by_body.link, by_body.end
     entities = len(starts) - 1
     for place in range(starts[x], starts[x + 1]):
         step = links[place]
@@ -62,7 +113,7 @@ def _about_source(x, answer, link, edges, by_body, rows, count):  # type: ignore
 def _about_candidates(x, back, relations, edges, by_head, rows, count):  # type: ignore[no-untyped-def]
     """Add a row for y by each rule ``back(y,x) <= body(y,e)`` and y that its body holds of."""
     starts, links, ends, _ = edges
-    keys, numbers, body_link, body_end = by_head
+    keys, numbers, body_link, body_end = by_head.keys, by_head.numbers, by_head.link, by_head.end
     key = np.int64(back) * len(starts) + x + 1
     rule = lower_bound(keys, 0, len(keys), key)
     while rule < len(keys) and keys[rule] == key:
@@ -81,12 +132,11 @@ def _about_candidates(x, back, relations, edges, by_head, rows, count):  # type:
 @njit(cache=True, nogil=True)
 def _touch(y, tick, room, number):  # type: ignore[no-untyped-def]
     """Make an entity a candidate, if it is none yet; returns how many there are."""
-    sums, stamps, touched = room[1], room[2], room[3]
-    if stamps[y] == tick:
+    if room.stamps[y] == tick:
         return number
-    stamps[y] = tick
-    touched[number] = y
-    sums[y, :] = 0.0
+    room.stamps[y] = tick
+    room.touched[number] = y
+    room.sums[y, :] = 0.0
     return number + 1
 
 
@@ -97,9 +147,8 @@ def _sum_up(rows, first, last, kind, counts, bounds, answer, tick, room, number)
     The rows of a rule stand together. A rule that leads to an answer that is taken as unknown has
     one pair less to its support, whichever candidate it speaks for: it would have been counted so.
     """
-    support, body = counts
     smoothing, least = bounds
-    sums = room[1]
+    sums = room.sums
     begin = first
     while begin < last:
         rule = rows[begin, 0]
@@ -109,7 +158,7 @@ def _sum_up(rows, first, last, kind, counts, bounds, answer, tick, room, number)
             if rows[stop, 1] == answer:
                 finds_answer = 1
             stop += 1
-        share = confidence(support[rule] - finds_answer, body[rule], smoothing, least)
+        share = confidence(counts.support[rule] - finds_answer, counts.body[rule], smoothing, least)
         for row in range(begin, stop):
             y = rows[row, 1]
             number = _touch(y, tick, room, number)
@@ -137,11 +186,13 @@ def _features(y, answer, back, edges, sums, shared):  # type: ignore[no-untyped-
 def _said(x, answer, links, edges, trie, depth, constants, room, tick, rows, walks, most):  # type: ignore[no-untyped-def]
     """Write the rows of all rules; returns them, where each kind ends, and what was grown."""
     link, back, relations = links
-    count, tick, walks, rows = expand(x, edges, trie, depth, room[0], tick, walks, rows, most)
+    count, tick, walks, rows = expand(
+        x, edges, trie, depth, room.walk_stamps, tick, walks, rows, most
+    )
     stops = np.empty(KINDS, np.int64)
     stops[0] = count
-    rows, stops[1] = _about_source(x, answer, link, edges, constants[0], rows, stops[0])
-    rows, stops[2] = _about_candidates(x, back, relations, edges, constants[1], rows, stops[1])
+    rows, stops[1] = _about_source(x, answer, link, edges, constants.by_body, rows, count)
+    rows, stops[2] = _about_candidates(x, back, relations, edges, constants.by_head, rows, stops[1])
     return stops, tick, walks, rows
 
 
@@ -176,7 +227,7 @@ def collect(  # type: ignore[no-untyped-def]
     shared = np.empty((1 << 12, width))
     row_starts = np.zeros(len(sources) + 1, np.int64)
     candidate_starts = np.zeros(len(sources) + 1, np.int64)
-    touched, place_of = room[3], room[4]
+    touched, place_of = room.touched, room.place_of
     done, seen = 0, 0
     for query in range(len(sources)):
         if max(row_count, total, seen // _SEEN) >= most_rows:
@@ -194,7 +245,7 @@ def collect(  # type: ignore[no-untyped-def]
                 stops[kind - 1],
                 stops[kind],
                 kind,
-                constants[2],
+                constants.counts,
                 bounds,
                 answer,
                 tick,
@@ -210,7 +261,7 @@ def collect(  # type: ignore[no-untyped-def]
         for k in range(number):
             place_of[touched[k]] = k
             candidates[total + k] = touched[k]
-            _features(touched[k], answer, links[1], edges, room[1], shared[total + k])
+            _features(touched[k], answer, links[1], edges, room.sums, shared[total + k])
         total += number
         kept = stops[2] if listed >= 0 else stops[0]
         while row_count + kept > len(rows):

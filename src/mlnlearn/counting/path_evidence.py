@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.evidence_kernels import SCALE, collect
+from mlnlearn.counting.evidence_kernels import (
+    KINDS,
+    SCALE,
+    ConstantLookup,
+    ConstantLookups,
+    EvidenceRoom,
+    RuleCounts,
+    collect,
+)
 from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.counting.walks import edge_arrays
 from mlnlearn.data.graph import Codes, Graph, Longs
@@ -76,9 +84,13 @@ class _Room:
     """Arrays as long as there are entities, kept between calls; `tick` tells calls apart."""
 
     def __init__(self, entities: int) -> None:
-        met = np.full((entities, 2), -1, np.int64)
-        stamps, touched, places = (np.full(entities, -1, np.int64) for _ in range(3))
-        self.arrays = met, np.zeros((entities, 6)), stamps, touched, places
+        self.arrays = EvidenceRoom(
+            walk_stamps=np.full((entities, 2), -1, np.int64),
+            sums=np.zeros((entities, 2 * KINDS)),
+            stamps=np.full(entities, -1, np.int64),
+            touched=np.full(entities, -1, np.int64),
+            place_of=np.full(entities, -1, np.int64),
+        )
         self.tick = 0
 
 
@@ -116,10 +128,12 @@ class Collector:
         self.least_support = least_support
         bodies, by_body = constants.by_body(len(graph.entities))
         heads, by_head = constants.by_head(len(graph.entities))
-        self._constants = (
-            (bodies, by_body, constants.head_link[by_body], constants.head_end[by_body]),
-            (heads, by_head, constants.body_link[by_head], constants.body_end[by_head]),
-            (constants.support, constants.body),
+        heads_of = constants.head_link[by_body], constants.head_end[by_body]
+        bodies_of = constants.body_link[by_head], constants.body_end[by_head]
+        self._constants = ConstantLookups(
+            ConstantLookup(bodies, by_body, *heads_of),
+            ConstantLookup(heads, by_head, *bodies_of),
+            RuleCounts(constants.support, constants.body),
         )
         self.constant_shares: Floats = constants.support / (constants.body + smoothing)
         self._rooms: list[_Room] = []
@@ -173,7 +187,7 @@ class Collector:
             edge_arrays(self.graph.edges),
             trie.arrays,
             trie.depth,
-            (rules.support.astype(np.int64), rules.body.astype(np.int64)),
+            RuleCounts(rules.support.astype(np.int64), rules.body.astype(np.int64)),
             self._constants,
             (self.smoothing, self.least_support),
             (self.most_walks, most_rows),
