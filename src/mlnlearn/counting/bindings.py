@@ -190,7 +190,7 @@ class Bindings:
         """Return pairs of a row and the number of a fact that is an instance of the pattern."""
         starts, lengths, order = self._ranges(pattern)
         rows = np.repeat(np.arange(len(self)), lengths)
-        chosen = order[expand_ranges(starts, lengths)]
+        chosen = order[expand_ranges(starts, lengths)].astype(np.int64)
         if _has_repeats(pattern, self.variables):
             facts = self.world.relation(pattern.predicate)[:, chosen]
             keep = _repeats_agree(pattern, self.variables, facts)
@@ -201,19 +201,20 @@ class Bindings:
         """Return how many rows a join with the pattern makes, flips aside."""
         return int(self._ranges(pattern)[1].sum())
 
-    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Ints]:
+    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Codes]:
         """Return where each row's facts start and how many there are, and the facts' order."""
         found = self.world.lookups.find(pattern, self.variables)
         nothing = np.zeros(len(self), np.int64)
         if found is None:
-            return nothing, nothing, nothing[:0]
+            return nothing, nothing, np.empty(0, np.int32)
         lookup, program = found
-        if not len(lookup.lengths):
+        if not lookup.groups:
             return nothing, nothing, lookup.order
         arena = self.world.lookups.arena
         groups = find_groups(program, self.columns, arena.groups, arena.hash_keys)
-        lengths = np.where(groups >= 0, lookup.lengths[groups], 0).astype(np.int64)
-        return lookup.starts[groups].astype(np.int64), lengths, lookup.order
+        own = slice(at := int(program["ranges_at"][0]), at + lookup.groups)
+        lengths = np.where(groups >= 0, arena.lengths[own][groups], 0).astype(np.int64)
+        return arena.starts[own][groups].astype(np.int64), lengths, lookup.order
 
     def _flip_of(self, pattern: Pattern) -> Flip | None:
         if self.flip is None or self.flip.predicate != pattern.predicate:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Ints, run_starts, sort_keys
+from mlnlearn.counting.arrays import Codes, Ints, run_starts, sort_keys
 from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, fill_hash
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
@@ -51,16 +51,15 @@ class Lookup:
     ----------
     program
         How the compiled loops find a group: an array of one `PROGRAM`.
-    starts, lengths
-        Per group, the range of its facts in `order`.
+    groups
+        Number of groups.
     order
         The facts' row numbers, group by group.
     """
 
     program: Programs
-    starts: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    order: Ints
+    groups: int
+    order: Codes
 
 
 Found: TypeAlias = tuple[Lookup, Programs]
@@ -154,7 +153,7 @@ class Lookups:
         program = self._store(ordered[first], math.prod(sizes), first, lengths)
         program["keys"] = len(columns)
         program["factors"][0, : len(columns)] = multipliers
-        return Lookup(program, first.astype(np.int32), lengths.astype(np.int32), order)
+        return Lookup(program, len(first), order.astype(np.int32))
 
     def _store(self, keys: Ints, space: int, first: Ints, lengths: Ints) -> Programs:
         """Put the groups into the arena, as a plain array where their keys fill a small space."""
@@ -164,7 +163,7 @@ class Lookups:
             groups[keys] = np.arange(len(keys), dtype=np.int32)
             program["size"] = space
         else:
-            size = 1 << int(2 * len(keys) + 1).bit_length()
+            size = 1 << int(4 * len(keys) // 3 + 1).bit_length()
             program["hashed"], program["size"] = 1, size
             table_keys, groups = fill_hash(keys, size)
             program["hash_keys_at"] = self.arena.add("hash_keys", table_keys)

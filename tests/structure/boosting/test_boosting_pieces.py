@@ -12,10 +12,11 @@ from mlnlearn.data.synthetic import university
 from mlnlearn.errors import DataWarning
 from mlnlearn.model.boosted.files import step_to_plain
 from mlnlearn.structure.boosting import features as room
-from mlnlearn.structure.boosting import tables
+from mlnlearn.structure.boosting import tables, trees
 from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
+from mlnlearn.structure.boosting.scoring import NodeSums
 
 LEARNERS = {
     "trees": ml.BoostedMLN(target="advisedBy", steps=2, fraction=0.7),
@@ -52,6 +53,30 @@ def test_sums_are_exact_so_that_views_give_the_same_model(areas, kind, monkeypat
     expected = learned(LEARNERS[kind], areas)
     monkeypatch.setattr(room, "_VIEWED", 0)
     assert learned(LEARNERS[kind], areas) == expected
+
+
+@pytest.mark.parametrize("kind", ["dependency network", "recursive"])
+def test_what_is_left_of_sums_is_what_sums_over_the_rest_are(areas, kind, monkeypatch):
+    taken = []
+    without = NodeSums.without
+
+    def recorded(self, other, regression):
+        taken.append(len(self.entries))
+        return without(self, other, regression)
+
+    monkeypatch.setattr(NodeSums, "without", recorded)
+    expected = learned(LEARNERS[kind], areas)
+    assert taken
+    branch = trees._sums_of_branch
+
+    def anew(features, node):
+        node.before = None
+        return branch(features, node)
+
+    monkeypatch.setattr(trees, "_sums_of_branch", anew)
+    taken.clear()
+    assert learned(LEARNERS[kind], areas) == expected
+    assert not taken
 
 
 @pytest.mark.usefixtures("views")

@@ -191,7 +191,7 @@ class CandidateCounter:
         size = 0
         for template in templates:
             found = self.world.lookups.find(template.pattern, table.variables, template.slot)
-            if found is None or not len(found[0].lengths):
+            if found is None or not found[0].groups:
                 continue
             listed.append(found[1])
             used.append(template)

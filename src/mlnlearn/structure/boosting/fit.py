@@ -88,6 +88,8 @@ class TargetState:
 
     def log_likelihood(self, chosen: Mask) -> float:
         """Return the weighted log-likelihood of some examples."""
+        if not chosen.any():
+            return 0.0
         found = self.pool.weight * _log_chance(self.pool.aim, self.potential)
         return float(found[chosen].sum())
 
@@ -221,8 +223,10 @@ class Boosting:
             return [found(state.predicate, state.pool.rows) for state in self.targets]
         growth = []
         for place, state in enumerate(self.targets):
-            pool, part = state.pool, np.zeros(len(state.potential))
-            if place == number:
+            pool = state.pool
+            if place != number:
+                part = np.zeros(len(state.potential))
+            else:
                 part = values if values is not None else self._own(state, step)
             if not self.base.existential:
                 part = part + influence(
@@ -265,7 +269,7 @@ class Boosting:
         trees = isinstance(self.base, TreeSettings)
         small = _SMALL_SHARE_TREES if trees else _SMALL_SHARE_CLAUSES
         everyone = bool(chosen.mean() > small)
-        part = np.arange(len(chosen)) if everyone else np.flatnonzero(chosen)
+        part = slice(None) if everyone else np.flatnonzero(chosen)
         features = self._features(state, part, everyone)
         aim, weight = state.pool.aim[part], state.pool.weight[part]
         potential, chosen = state.potential[part], chosen[part]
@@ -277,7 +281,7 @@ class Boosting:
             step = step.scaled(factor)
         return step, values(step) if everyone else None
 
-    def _features(self, state: TargetState, part: Ints, everyone: bool) -> Features:
+    def _features(self, state: TargetState, part: slice | Ints, everyone: bool) -> Features:
         if everyone and state.features is not None:
             return state.features
         rows, labels = state.pool.rows[:, part], state.pool.labels[part]

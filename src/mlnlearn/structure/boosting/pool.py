@@ -39,6 +39,7 @@ Expected: TypeAlias = Callable[[Codes], Floats]
 
 PAPER_RATIO = 2.0
 PAPER_POTENTIAL = -1.8
+_AT_ONCE = 1 << 16  # examples whose probabilities are computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +130,16 @@ class Pool:
         """
         if self.sampling.negatives == "paper":
             return 0.0
-        positive = float((self.population * self.goal).sum())
+        parts = [slice(k, k + _AT_ONCE) for k in range(0, len(potential), _AT_ONCE)]
+        positive = sum(float((self.population[p] * self.goal[p]).sum()) for p in parts)
         result = guess
         for _ in range(100):
-            expected = expit(potential + self.shift + result)
-            excess = float((self.population * expected).sum()) - positive
-            slope = float((self.population * expected * (1.0 - expected)).sum())
+            excess, slope = -positive, 0.0
+            for part in parts:
+                expected = expit(potential[part] + (self.shift + result))
+                mass = self.population[part] * expected
+                excess += float(mass.sum())
+                slope += float((mass * (1.0 - expected)).sum())
             change = float(np.clip(-excess / max(slope, 1e-300), -1.0, 1.0))
             result += change
             if abs(change) < 1e-10:
@@ -168,8 +173,8 @@ def make_pool(
     refuse_arity(world.schema[target])
     if examples is None:
         examples = _population(world.databases, target, sampling.max_examples, rng)
-    own = np.ones(len(examples.labels)) if shares is None else shares[examples.database]
-    examples = replace(examples, weights=examples.weights * own)
+    if shares is not None:
+        examples = replace(examples, weights=examples.weights * shares[examples.database])
     labels = examples.labels
     for kind, present in (("true", labels.any()), ("false", not labels.all())):
         if not present:
@@ -182,6 +187,7 @@ def make_pool(
     if expected is not None:
         found = expected(rows)
         goal = np.where(np.isnan(found), goal, found)
+    own = np.ones(len(labels)) if shares is None else shares[examples.database]
     weight, aim, start, shift = _weights(examples, goal, own, sampling)
     held_out = _held_out(labels, sampling.held_out, rng)
     population = examples.weights
@@ -212,7 +218,9 @@ def _weights(
     # what is true with probability g is a true example that weighs g and a false one
     share = goal + (1.0 - goal) * factor
     start = math.log(positive / (factor * negative))
-    return share * examples.weights, goal / share, start, math.log(factor)
+    weight = share * examples.weights
+    aim = goal if bool(((goal == 0.0) | (goal == 1.0)).all()) else goal / share
+    return weight, aim, start, math.log(factor)
 
 
 def _held_out(labels: Mask, share: float, rng: np.random.Generator) -> Mask:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 
 import numpy as np
@@ -55,6 +56,8 @@ class Regression:
         holds for all inside.
     existential
         Whether an example has a conjunction at most once.
+    grid
+        What to add to ``v·Δ`` and ``v``, and take away again, to round them.
     """
 
     gradient: Floats
@@ -62,12 +65,13 @@ class Regression:
     inside: Mask
     path: Floats | None
     existential: bool
+    grid: tuple[float, float] | None = None
 
     @cached_property
     def moments(self) -> tuple[float, float, float]:
         """``Σ v·m·Δ``, ``Σ v·m²`` and ``Σ v·Δ²`` over the node."""
         moments: tuple[float, float, float] = _moments(
-            self.gradient, self.weight, self.inside, self._path, *self._grid
+            self.gradient, self.weight, self.inside, self._path, *self.rounding
         )
         return moments
 
@@ -88,15 +92,21 @@ class Regression:
         return np.empty(0) if self.path is None or self.existential else self.path
 
     @cached_property
-    def _grid(self) -> tuple[float, float]:
-        """What to add to ``v·Δ`` and ``v``, and take away again, to round them.
+    def rounding(self) -> tuple[float, float]:
+        """The grid; that of this node where none is given, as for the root of a tree.
 
         Both are rounded so far that sums over examples are exact: they do not depend on the order
         of the terms, and so neither on what was summed first nor on who sums. Of 53 digits,
         a million examples leave 33 to each.
         """
+        if self.grid is not None:
+            return self.grid
         slopes, masses = _sizes(self.gradient, self.weight, self.inside)
         return _rounder(slopes), _rounder(masses)
+
+    def among(self, inside: Mask) -> Regression:
+        """Return the same of those examples that are also among others, on the same grid."""
+        return replace(self, inside=self.inside & inside, grid=self.rounding)
 
     def columns(self, groundings: Ints | None = None) -> Floats:
         """Return what the sums are taken of, an example's numbers side by side; not kept.
@@ -108,7 +118,7 @@ class Regression:
         """
         columns = np.empty((len(self.gradient), 3 if self.existential else 5))
         rest = np.empty(0, np.int64) if groundings is None else groundings
-        _fill(self.gradient, self.weight, self.inside, self._path, rest, columns, *self._grid)
+        _fill(self.gradient, self.weight, self.inside, self._path, rest, columns, *self.rounding)
         return columns
 
 
@@ -154,9 +164,52 @@ class _NodeColumns:
         return np.flatnonzero(self.of(unit)[:, 2])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSums:
+    """Sums over the examples of a node, for every candidate to extend its conjunction.
+
+    Attributes
+    ----------
+    regression
+        What was summed.
+    rest
+        Whether over the examples without groundings, too.
+    entries
+        Some candidates each: the unit they are of, the candidates without their counts, the sums.
+    """
+
+    regression: Regression
+    rest: bool
+    entries: list[tuple[int, FeatureBlock, Floats]]
+
+    def __iter__(self) -> Iterator[tuple[FeatureBlock, Sums]]:
+        for _, block, sums in self.entries:
+            yield block, _sums(sums, self.regression, self.rest)
+
+    def without(self, other: NodeSums, regression: Regression) -> NodeSums:
+        """Return the sums over the others, given those over some; exact where sums are."""
+        known = {
+            (unit, template): part
+            for unit, block, sums in other.entries
+            for template, part in zip(block.templates, _by_template(block, sums), strict=True)
+        }
+        entries = [
+            (unit, block, sums - np.concatenate([known[unit, t] for t in block.templates]))
+            if block.templates
+            else (unit, block, sums)
+            for unit, block, sums in self.entries
+        ]
+        return NodeSums(regression, self.rest, entries)
+
+
+def _by_template(block: FeatureBlock, sums: Floats) -> list[Floats]:
+    """Cut the sums of a block into those of its templates."""
+    return [sums[start:end] for start, end in pairwise((*block.first, block.size))]
+
+
 def node_sums(
     features: Features, body: Body, regression: Regression, *, pairs: bool, rest: bool
-) -> Iterator[tuple[FeatureBlock, Sums]]:
+) -> NodeSums:
     """Sum over a node's examples, for every candidate to extend its conjunction.
 
     Parameters
@@ -170,29 +223,28 @@ def node_sums(
     rest
         Whether sums over the examples without groundings are wanted, as a split needs them.
     """
-    found: dict[object, tuple[FeatureBlock, Floats]] = {}
+    pieces: dict[object, tuple[int, FeatureBlock, Floats]] = {}
     columns = _NodeColumns(features, regression)
 
-    def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[tuple[FeatureBlock, Sums]]:
+    def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[tuple[int, FeatureBlock, Floats]]:
         """Add blocks to their sums, and return those that are complete."""
         complete = []
         for block in blocks:
-            if block.whole:
-                sums = _no_sums(block, regression, rest)
-                _add(block, regression, rest, sums, columns.of(unit))
-                complete.append((block, _sums(sums, regression, rest)))
-                continue
-            key = unit.key, block.templates
-            if key not in found:
-                # the counts of a piece are not needed again
-                found[key] = block.without_counts(), _no_sums(block, regression, rest)
-            _add(block, regression, rest, found[key][1], columns.of(unit))
+            found = None if block.whole else pieces.get((unit.key, block.templates))
+            if found is None:
+                # the counts are not needed again
+                found = unit.key, block.without_counts(), _no_sums(block, regression, rest)
+                if block.whole:
+                    complete.append(found)
+                else:
+                    pieces[unit.key, block.templates] = found
+            _add(block, regression, rest, found[2], columns.of(unit))
         return complete
 
-    for complete in features.each(body, pairs, columns.members, added):
-        yield from complete
-    for first, sums in found.values():
-        yield first, _sums(sums, regression, rest)
+    whole = [
+        entry for found in features.each(body, pairs, columns.members, added) for entry in found
+    ]
+    return NodeSums(regression, rest, [*whole, *pieces.values()])
 
 
 def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:

@@ -14,6 +14,7 @@ from mlnlearn.structure.boosting.scoring import (
     BestTest,
     Floats,
     Mask,
+    NodeSums,
     Regression,
     node_sums,
     split_gains,
@@ -60,6 +61,8 @@ class _Branch:
     yes: _Branch | None = None
     no: _Branch | None = None
     value: float = 0.0
+    # sums over the branch with the same conjunction that it is of, and who went elsewhere there
+    before: tuple[NodeSums, Mask] | None = None
 
     def node(self) -> Node:
         if self.yes is None or self.no is None:
@@ -148,7 +151,11 @@ def _split(
     features: Features, branch: _Branch, settings: TreeSettings
 ) -> tuple[_Branch, _Branch] | None:
     """Split a branch by the best test there is, if any lowers its error."""
-    best = best_split(features, branch.body, branch.regression, settings)
+    number = int(np.count_nonzero(branch.regression.inside))
+    if number < settings.fewest[0]:
+        return None
+    sums = _sums_of_branch(features, branch)
+    best = best_split(sums, number, settings)
     if best is None:
         return None
     counts = features.groundings(branch.body + best.test)
@@ -156,30 +163,44 @@ def _split(
     old = branch.regression
 
     def child(body: Body, reached: Mask, groundings: Floats | None) -> _Branch:
-        regression = replace(old, inside=old.inside & reached, path=groundings)
+        regression = replace(old.among(reached), path=groundings)
         return _Branch(body, reached, regression, value=regression.value)
 
     branch.test = best.test
     many = None if old.path is None else counts.astype(np.float64)
     branch.yes = child(branch.body + best.test, holds, many)
     branch.no = child(branch.body, branch.reached & ~holds, old.path)
+    branch.no.before = sums, branch.yes.regression.inside
+    branch.reached = np.empty(0, np.bool_)  # its children have what is needed
+    branch.regression = replace(old, inside=branch.reached)
     return branch.yes, branch.no
 
 
-def best_split(
-    features: Features, body: Body, regression: Regression, settings: TreeSettings
-) -> BestTest | None:
-    """Return the test that lowers the squared error most, or None where none does."""
-    number = np.count_nonzero(regression.inside)
-    whole, side = settings.fewest
-    if number < whole:
-        return None
+def _sums_of_branch(features: Features, branch: _Branch) -> NodeSums:
+    """Return sums over a branch: what is left of those before, where fewer examples went elsewhere.
+
+    Sums are exact under existential semantics alone.
+    """
+    body, regression = branch.body, branch.regression
+    if branch.before is not None and regression.existential:
+        sums, elsewhere = branch.before
+        if np.count_nonzero(elsewhere) < np.count_nonzero(regression.inside):
+            others = replace(regression, inside=elsewhere)
+            gone = node_sums(features, body, others, pairs=True, rest=True)
+            return sums.without(gone, regression)
+    return node_sums(features, body, regression, pairs=True, rest=True)
+
+
+def best_split(sums: NodeSums, number: int, settings: TreeSettings) -> BestTest | None:
+    """Return the test that lowers the squared error of so many examples most, if any does."""
+    side = settings.fewest[1]
+    regression = sums.regression
     total = regression.moments[2]
     least = total - regression.error + _SMALLEST_GAIN * total
     best = None
-    for block, sums in node_sums(features, body, regression, pairs=True, rest=True):
-        few = np.minimum(sums.examples, number - sums.examples) < side
-        gains = np.where(few, -np.inf, split_gains(sums))
+    for block, sums_of_block in sums:
+        few = np.minimum(sums_of_block.examples, number - sums_of_block.examples) < side
+        gains = np.where(few, -np.inf, split_gains(sums_of_block))
         place = int(np.argmax(gains)) if len(gains) else 0
         if not len(gains):
             continue
