@@ -272,3 +272,33 @@ def test_a_table_of_a_few_rows_at_the_end_of_three_links_is_as_good_as_a_value()
     model = RelationalBoost(target="customer.fan", steps=20).fit(data).model
     (rule,) = model.shown_rules(1)
     assert rule.rule.startswith("at least 2 line by invoice with label = genre 2 of the genre")
+
+
+def test_outliers_of_a_number_do_not_hide_what_it_depends_on():
+    rng = np.random.default_rng(5)
+    big = rng.random(600) < 0.3
+    price = 10 + 5 * big + rng.normal(size=600)
+    price[::97] *= 1000
+    columns = {"id": Column.of(range(600)), "big": Column.of(big), "price": Column.of(price)}
+    data = ml.tables_data([Table("house", columns, ("id",))]).data
+    model = RelationalBoost(target="house.price").fit(data).model
+    answers = ml.predict_rows(model, data).values[:, 0]
+    usual = price < 100
+    assert np.abs(answers - price)[usual].mean() < 1.2
+    rule = model.shown_rules(1)[0]
+    here = big == ("not false" in rule.rule or "true" in rule.rule)
+    assert rule.share == pytest.approx(price[here].mean())  # as anyone would count it
+
+
+def test_rules_are_counted_in_all_rows_not_in_a_sample(monkeypatch):
+    monkeypatch.setattr("mlnlearn.structure.relational_boosting.distil._SAMPLE", 150)
+    rng = np.random.default_rng(6)
+    red = rng.random(700) < 0.4
+    sold = rng.random(700) < np.where(red, 0.8, 0.2)
+    columns = {"id": Column.of(range(700)), "red": Column.of(red), "sold": Column.of(sold)}
+    data = ml.tables_data([Table("car", columns, ("id",))]).data
+    rule = RelationalBoost(target="car.sold").fit(data).model.shown_rules(1)[0]
+    here = red == ("red is true" in rule.rule or "red is not false" in rule.rule)
+    assert rule.support == here.sum()
+    assert rule.share == pytest.approx(sold[here].mean())
+    assert rule.base == pytest.approx(sold.mean())

@@ -53,8 +53,8 @@ class ReadableRule:
 
     @property
     def weight(self) -> float:
-        """The weight that is largest by size."""
-        return max(self.weights, key=abs)
+        """The weight of what the rule says: of several classes, the largest."""
+        return max(self.weights)
 
     def tree(self) -> FeatureNode:
         """Return the rule as a tree: its weight where all conditions hold, else nothing."""

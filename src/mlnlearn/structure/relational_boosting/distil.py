@@ -88,7 +88,9 @@ def rule_bodies(run: BoostingRun, seed: int) -> RuleBodies:
     return RuleBodies(rows, found, covers, _distinct(found, covers, run.settings.size.min_examples))
 
 
-def distil(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> RuleList:
+def distil(
+    run: BoostingRun, settings: DistilSettings, bodies: RuleBodies, told: Floats | None = None
+) -> RuleList:
     """Return a short list of rules for the trees of a run, fitted to its examples.
 
     Parameters
@@ -99,12 +101,16 @@ def distil(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> Ru
         How long the list may be.
     bodies
         What rules are chosen from, see `rule_bodies`.
+    told
+        The labels that shares and means are said of; by default, those that weights are fitted to.
     """
     with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-        return _distilled(run, settings, bodies)
+        return _distilled(run, settings, bodies, run.label if told is None else told)
 
 
-def _distilled(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> RuleList:
+def _distilled(
+    run: BoostingRun, settings: DistilSettings, bodies: RuleBodies, told: Floats
+) -> RuleList:
     rows, found, covers, useful = bodies.rows, bodies.found, bodies.covers, bodies.useful
     fit = _ListFit(run, rows, settings)
     chosen: list[int] = []
@@ -121,7 +127,7 @@ def _distilled(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -
         fit.refit(covers[chosen])
     # in the order in which they were taken: each says what those before it leave to say
     rules = [
-        _rule(run, found[number], covers[number], fit.weights[at + 1], rows, settings)
+        _rule(run, found[number], fit.weights[at + 1], settings, told)
         for at, number in enumerate(chosen)
     ]
     return RuleList(tuple(fit.weights[0].tolist()), tuple(rules))
@@ -304,16 +310,16 @@ def _without_doubt(run: BoostingRun, condition: Condition) -> Condition:
 def _rule(
     run: BoostingRun,
     body: tuple[Condition, ...],
-    covered: NDArray[np.bool_],
     weights: Floats,
-    rows: Ints,
     settings: DistilSettings,
+    label: Floats,
 ) -> ReadableRule:
-    label, weight = run.label[rows], run.weight[rows]
-    says, told = "", label
+    """Return a rule with what can be counted of it, in all examples."""
+    told, weight, covered = label[run.rows], run.weight[run.rows], _covered(run, body, run.rows)
+    says = ""
     if settings.classes:
         spoken = int(np.argmax(weights)) if run.loss.kind == "classes" else 1
-        says, told = settings.classes[spoken], label == spoken
+        says, told = settings.classes[spoken], told == spoken
     share = float(np.average(told[covered], weights=weight[covered]))
     base = float(np.average(told, weights=weight))
     support = round(float(weight[covered].sum()))

@@ -41,7 +41,7 @@ from mlnlearn.structure.relational_boosting.linear import (
     fit_linear,
     penalties,
 )
-from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.losses import Loss, fences
 from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
 from mlnlearn.structure.relational_boosting.steps import (
     BoostingRun,
@@ -243,6 +243,7 @@ class _Learning:
         self.judges_lists = True  # a model that stands in for another needs no best list
         self.runs: list[BoostingRun] = []
         if self.loss.kind == "squares":
+            label = np.clip(label, *fences(label[self.rows]))
             self.scale = float(np.std(label[self.rows])) or 1.0
         self.label: Floats = np.where(examples.known, label / self.scale, 0.0)
         self.settings = self._settings()
@@ -404,7 +405,8 @@ class _Learning:
         if self.runs and self.judges_lists:
             self.distilling, self.kept = chosen_settings(self.runs, self.folds, self.distilling)
         bodies = rule_bodies(run, self.learner.seed)
-        listed = replace(distil(run, self.distilling, bodies), kept=self.kept)
+        told = self.examples.label / self.scale
+        listed = replace(distil(run, self.distilling, bodies, told), kept=self.kept)
         self.last = self.fitted(tuple(run.trees), run.start, listed)
         yield self.last
 

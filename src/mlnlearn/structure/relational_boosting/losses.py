@@ -11,6 +11,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from mlnlearn.counting.aggregates import Floats
 
 Kind = Literal["logistic", "classes", "squares"]
+_FAR = 5.0  # times the spread of the middle half
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,19 @@ class Loss:
     def deviance(self, scores: Floats, label: Floats, weight: Floats) -> float:
         """Return the mean deviance."""
         return float((weight * self.each(scores, label)).sum() / weight.sum())
+
+
+def fences(numbers: Floats) -> tuple[float, float]:
+    """Return bounds beyond which numbers are outliers, so far off that squares of errors mislead.
+
+    Examples
+    --------
+    >>> fences(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1000.0]))
+    (-10.25, 17.25)
+    """
+    low, high = np.quantile(numbers, (0.25, 0.75))
+    apart = _FAR * (high - low)
+    return (float(low - apart), float(high + apart)) if apart > 0 else (-np.inf, np.inf)
 
 
 def probabilities(kind: Kind, scores: Floats) -> Floats:
