@@ -22,6 +22,7 @@ from mlnlearn.data.database import Database as Database
 from mlnlearn.data.examples import Examples as Examples
 from mlnlearn.data.examples import positives_and_negatives as positives_and_negatives
 from mlnlearn.data.fetch import fetch as fetch
+from mlnlearn.data.fetch import fetch_graph as fetch_graph
 from mlnlearn.data.graph import Graph as Graph
 from mlnlearn.data.graph import GraphSplit as GraphSplit
 from mlnlearn.data.graph import relation_predicates as relation_predicates

@@ -1,13 +1,17 @@
 """Files from a server of our own: fetched once, refused where their checksum differs."""
 
 import hashlib
+import os
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
-from mlnlearn.data.fetch import fetch
+from mlnlearn.data import fetch as module
+from mlnlearn.data.catalog import VARIABLE
+from mlnlearn.data.fetch import PUBLIC_GRAPHS, fetch, fetch_graph
 from mlnlearn.errors import InputError
 
 CONTENT = b"Anna\tknows\tBob\n"
@@ -49,3 +53,20 @@ def test_without_the_web_it_says_what_to_do(tmp_path):
     with pytest.raises(InputError, match="cannot fetch the file") as caught:
         fetch("http://127.0.0.1:9/kg.tsv", SUM, tmp_path / "cache")
     assert "without the web, put the file into" in str(caught.value)
+
+
+def test_a_public_graph_is_a_split_of_three_files(server, tmp_path, monkeypatch):
+    graphs = {"friends": ((server, SUM),) * 3}
+    monkeypatch.setattr(module, "PUBLIC_GRAPHS", graphs)
+    with pytest.warns(match="left out"):  # all three parts are the same triple
+        assert fetch_graph("Friends", tmp_path / "cache").train.rows() == [("Anna", "knows", "Bob")]
+    with pytest.raises(InputError, match="there are: friends; did you mean 'friends'"):
+        fetch_graph("freinds", tmp_path / "cache")
+
+
+@pytest.mark.skipif(VARIABLE not in os.environ, reason="no benchmark data on this machine")
+@pytest.mark.parametrize(("name", "folder"), [("umls", "umls_kg"), ("wn18rr", "wn18rr")])
+def test_checksums_are_those_of_the_files_that_results_are_of(name, folder):
+    for part, (_, expected) in zip(("train", "valid", "test"), PUBLIC_GRAPHS[name], strict=True):
+        content = (Path(os.environ[VARIABLE]) / folder / f"{part}.tsv").read_bytes()
+        assert hashlib.sha256(content).hexdigest() == expected
