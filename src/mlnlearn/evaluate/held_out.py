@@ -26,7 +26,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, atom_probabilities
 from mlnlearn.evaluate.probability import cll
 from mlnlearn.evaluate.ranking import Floats, auc_pr, auc_roc
-from mlnlearn.evaluate.rows import row_answers
+from mlnlearn.evaluate.rows import SECONDS_OF_A_DAY, is_time, row_answers
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.run import Notes, Run
 
@@ -177,6 +177,8 @@ class HeldOut:
         How they were chosen, in words.
     notes
         How the learning went.
+    days
+        Whether errors are counted in days, of moments.
     """
 
     scores: dict[str, float]
@@ -184,10 +186,14 @@ class HeldOut:
     rows: int
     how: str
     notes: Notes | None = None
+    days: bool = False
 
     def in_words(self) -> list[tuple[str, float, float]]:
         """Return the name of each score in words, the score, and that of the baseline."""
-        return [(NAMES[name], score, self.baseline[name]) for name, score in self.scores.items()]
+        unit = " in days" if self.days else ""
+        return [
+            (NAMES[name] + unit, score, self.baseline[name]) for name, score in self.scores.items()
+        ]
 
 
 def held_out_scores(
@@ -235,12 +241,15 @@ def held_out_scores(
     found = answers_for(fitted.model, hidden, view, examples, split.test)
     label, weight = examples.label[split.test], examples.weight[split.test]
     classes = len(examples.classes)
+    days = is_time(view, place)
+    unit = SECONDS_OF_A_DAY if days else 1.0
     return HeldOut(
-        row_scores(found, label, classes, weight),
-        row_scores(baseline(examples, split), label, classes, weight),
+        row_scores(found / unit, label / unit, classes, weight),
+        row_scores(baseline(examples, split) / unit, label / unit, classes, weight),
         int(split.test.sum()),
         split.how,
         fitted.notes,
+        days,
     )
 
 
@@ -300,11 +309,14 @@ def seen_scores(model: RelationalModel, data: Data) -> HeldOut | None:
     classes = len(model.classes)
     alone = baseline(examples, HeldOutSplit(np.zeros(len(chosen), np.bool_), ""))
     base = np.tile(alone[:1], (len(label), 1))
+    days = is_time(view, place)
+    unit = SECONDS_OF_A_DAY if days else 1.0
     return HeldOut(
-        row_scores(found, label, classes, weight),
-        row_scores(base, label, classes, weight),
+        row_scores(found / unit, label / unit, classes, weight),
+        row_scores(base / unit, label / unit, classes, weight),
         int(chosen.sum()),
         "",
+        days=days,
     )
 
 

@@ -13,11 +13,15 @@ from mlnlearn.counting.relational import FLAGS, Place, relational
 from mlnlearn.data.load.data import Data
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ranking import Floats
-from mlnlearn.evaluate.rows import is_time, row_answers, row_names, shown_answer
+from mlnlearn.evaluate.rows import (
+    SECONDS_OF_A_DAY,
+    is_time,
+    row_answers,
+    row_names,
+    shown_answer,
+)
 from mlnlearn.model.explanation import Contribution, by_size
 from mlnlearn.model.relational.model import RelationalModel
-
-_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def explain_rows(
     for row in rows:
         effects = used.effects(columns, row)
         pick, against = _contrast(model, sum(effects.values(), np.zeros(model.outputs)))
-        pick = pick / _DAY if moments else pick
+        pick = pick / SECONDS_OF_A_DAY if moments else pick
         parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())
         answer, chance = shown_answer(model.classes, values[row], moments)
         yield RowReasons(known[row], model.called, answer, chance, against, parts, unit)

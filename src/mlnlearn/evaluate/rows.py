@@ -49,6 +49,8 @@ from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.notebook import Shown, ShownTable
 
 _SQL = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "VARCHAR", "BOOLEAN": "BOOLEAN"}
+SECONDS_OF_A_DAY = 86_400.0
+"""The unit of errors and effects of moments."""
 
 
 def row_answers(model: RelationalModel, view: Relational, base: RowSet) -> Floats:

@@ -302,3 +302,21 @@ def test_rules_are_counted_in_all_rows_not_in_a_sample(monkeypatch):
     assert rule.support == here.sum()
     assert rule.share == pytest.approx(sold[here].mean())
     assert rule.base == pytest.approx(sold.mean())
+
+
+def test_a_day_is_predicted_and_said_as_a_day():
+    rng = np.random.default_rng(7)
+    late = rng.random(400) < 0.5
+    day = np.datetime64("2020-01-01") + np.where(late, 200, 0) + rng.integers(0, 9, 400)
+    columns = {
+        "id": Column.of(range(400)),
+        "late": Column.of(late),
+        "end": Column.of(list(day.astype(str))),
+    }
+    data = ml.tables_data([Table("job", columns, ("id",))]).data
+    learner = RelationalBoost(target="job.end")
+    scores = ml.held_out_scores(learner, data)
+    assert scores.scores["mae"] < 4 < 50 < scores.baseline["mae"]
+    assert scores.in_words()[0][0] == "mean absolute error in days"
+    (rule,) = learner.fit(data).model.shown_rules(1)
+    assert "end is 2020-0" in rule.sentence

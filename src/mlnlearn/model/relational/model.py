@@ -108,6 +108,12 @@ class RelationalModel(Shown, Plots, SavedModel):
         return self.target if self.mapping is None or not self.column else self.column
 
     @property
+    def _of_moments(self) -> bool:
+        tables = () if self.mapping is None else self.mapping.tables
+        columns = [c for table in tables if table.name == self.row_set for c in table.columns]
+        return any(c.name == self.column and c.role == "time" and not c.cuts for c in columns)
+
+    @property
     def outputs(self) -> int:
         """Number of scores."""
         return len(self.start)
@@ -459,7 +465,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         share = "" if kept is None else f", which keep {kept:.0%} of what they gain"
         yield f"in {len(self.listed.rules)} rules{share}:"
         for rule in self.listed.rules:
-            yield f"{rule.weight:+8.4f}  {rule.sentence(self.called)}"
+            yield f"{rule.weight:+8.4f}  {rule.sentence(self.called, self._of_moments)}"
 
     def rules(self, max_rules: int = 20) -> list[tuple[str, float]]:
         """Return the rules of the short list as sentences with their weights, the first so many.
@@ -468,7 +474,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         the trees' gain over the base rate they keep on held-out examples.
         """
         rules = () if self.listed is None else self.listed.rules[:max_rules]
-        return [(rule.sentence(self.called), rule.weight) for rule in rules]
+        return [(rule.sentence(self.called, self._of_moments), rule.weight) for rule in rules]
 
     def shown_rules(self, max_rules: int = 20) -> list[ShownRule]:
         """Return the rules of the short list with share, base rate and number of examples."""
@@ -476,7 +482,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         return [
             ShownRule(
                 " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
-                rule.sentence(self.called),
+                rule.sentence(self.called, self._of_moments),
                 rule.share,
                 rule.base,
                 rule.support,

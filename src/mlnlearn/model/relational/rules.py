@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlnlearn.data.vocabulary import moment_name
 from mlnlearn.model.relational.features import AnyFeature, said_number
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 
@@ -65,9 +66,15 @@ class ReadableRule:
             found = FeatureNode(nothing.values, condition.test, *below)
         return found
 
-    def sentence(self, target: str) -> str:
-        """Say the rule in words."""
+    def sentence(self, target: str, moments: bool = False) -> str:
+        """Say the rule in words; `moments` where the mean is one."""
         body = " and ".join(map(str, self.conditions))
+        if moments:
+            share, base = (moment_name(float(round(mean)))[:10] for mean in (self.share, self.base))
+            return (
+                f"if {body}: {target} is {share} on average"
+                f" ({base} of all; {self.support:,} examples)"
+            )
         if not self.says:
             return (
                 f"if {body}: {target} is {said_number(self.share, 3)} on average"
