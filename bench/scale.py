@@ -1,11 +1,14 @@
 """How time and memory grow with the number of facts: one task a process, sizes from 10^4 on.
 
-    python -m bench.scale                        # 10^4, 10^5 and 10^6 facts
-    python -m bench.scale --sizes 4 5 6 7        # 10^7 too
+    python -m bench.scale                          # all tasks, 10^4 to 10^6 facts; then the page
+    python -m bench.scale --sizes 7 --tasks "count in place, 2 clauses"
+    python -m bench.scale --page                   # the page alone, of what was measured last
 
-Facts are those of a made-up university in one area. Times are CPU seconds of the task itself, data
-made and kernels compiled before; memory is the peak of the whole process, data included. The
-exponent is that of growth from the size before: 1 is linear.
+Each row is kept, in ``--rows``, and the page ``docs/results/scale.md`` is written from the latest
+of each task and size. Facts are those of a made-up university in one area, in memory or in Parquet
+files; learn-and-join reads tables of a made-up campus. Times are CPU seconds of the task itself,
+data made and kernels compiled before (for facts in place: of all, the numbering of constants
+included); memory is the peak of the whole process, data included.
 """
 
 from __future__ import annotations
@@ -13,142 +16,142 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import mlnlearn as ml
 from bench.result import peak_megabytes
-from mlnlearn.data.database import Database
+from bench.scale_tasks import IN_MEMORY, IN_PLACE, ON_TABLES, campus
 from mlnlearn.data.synthetic import university
 
 FACTS_PER_STUDENT = 9.0
-ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
-TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
-TEN = (
-    "advisedBy(s,p)", "student(x)", "professor(x)", "publication(t,x)", "ta(c,s,q)",
-    "taughtBy(c,p,q)", "advisedBy(s,p) => student(s)", "advisedBy(s,p) => professor(p)",
-    ADVISE, TAUGHT,
-)  # fmt: skip
+FACTS_OF_CAMPUS = 8.7
+TASKS = [*IN_MEMORY, *IN_PLACE, *ON_TABLES]
+PAGE = Path("docs/results/scale.md")
+TEXT = Path(__file__).parent / "scale_page.md"
+
+Row = dict[str, Any]
 
 
-def formulas(database: Database, texts: Sequence[str]) -> list[ml.MLN]:
-    """Read formulas over the schema of a database."""
-    return [ml.parse_formula(text, database.schema).formula for text in texts]
-
-
-def count(database: Database) -> str:
-    """Count the true groundings of two clauses."""
-    engine = ml.open_engine([database])
-    return str([ml.true_groundings(engine, f)[0] for f in formulas(database, (ADVISE, TAUGHT))])
-
-
-def flips(database: Database) -> str:
-    """Count the flips of all atoms of advisedBy under two clauses."""
-    engine = ml.open_engine([database])
-    predicate = database.schema["advisedBy"]
-    found = [ml.flip_counts(engine, f, predicate) for f in formulas(database, (ADVISE, TAUGHT))]
-    return f"{sum(len(table) for flip in found for table in flip.tables):,} rows"
-
-
-def weights(database: Database) -> str:
-    """Learn the weights of ten clauses by weighted pseudo-likelihood."""
-    text = "\n".join(f"0 {clause}" for clause in TEN)
-    mln = ml.MLN.parse(f"{schema_text(database)}\n{text}")
-    learned = ml.learn_pseudolikelihood(mln, [database])
-    return f"{learned.iterations} iterations"
-
-
-def schema_text(database: Database) -> str:
-    """Write the declarations."""
-    marks = database.schema.functional
-    lines = []
-    for p in database.schema.predicates:
-        types = [k + "!" * (i in marks.get(p.name, ())) for i, k in enumerate(p.types)]
-        lines.append(f"{p.name}({','.join(types)})")
-    return "\n".join(lines)
-
-
-def boosted(learner: ml.BoostedMLN | ml.BoostedRDN) -> Callable[[Database], str]:
-    """Learn who advises whom, from all true pairs and twenty times as many others."""
-
-    def run(database: Database) -> str:
-        examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
-        model = learner.fit([database], examples=examples).model
-        return f"{len(examples.labels):,} examples, {len(model.rules()):,} rules"
-
-    return run
-
-
-TASKS: dict[str, Callable[[Database], str]] = {
-    "count": count,
-    "flips": flips,
-    "WPLL weights": weights,
-    "RDN-B, 3 steps": boosted(ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)),
-    "MLN-BT, 3 steps": boosted(ml.BoostedMLN(target="advisedBy", steps=3, max_examples=None)),
-    "MLN-BC, 1 step": boosted(
-        ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, max_examples=None)
-    ),
-}
-
-
-def one(task: str, size: int) -> None:
-    """Run one task on one size, and print what it took as JSON."""
+def one(task: str, size: int, folder: Path, memory: str) -> Row:
+    """Run one task on one size, and say what it took."""
     warnings.simplefilter("ignore", ml.DataWarning)
-    TASKS[task](university(30, 1, rng=1).databases[0])
-    database = university(round(10**size / FACTS_PER_STUDENT), 1, rng=0).databases[0]
-    started = time.process_time()
+    if task in IN_PLACE:
+        place = folder / f"uni{size}"
+        if not place.exists():
+            raise SystemExit(f"{place} is not there")
+        started = time.process_time()
+        with ml.counting_with("duckdb", memory):
+            database = ml.facts_in_place(place)
+            answer = _answer(lambda: IN_PLACE[task](database))
+            seconds = time.process_time() - started
+            facts = database.true_atoms
+    elif task in ON_TABLES:
+        ON_TABLES[task](campus(100))
+        loaded = campus(round(10**size / FACTS_OF_CAMPUS))
+        started = time.process_time()
+        answer = _answer(lambda: ON_TABLES[task](loaded))
+        seconds = time.process_time() - started
+        facts = loaded.database.true_atoms
+    else:
+        IN_MEMORY[task](university(30, 1, rng=1).databases[0])
+        database = university(round(10**size / FACTS_PER_STUDENT), 1, rng=0).databases[0]
+        started = time.process_time()
+        answer = _answer(lambda: IN_MEMORY[task](database))
+        seconds = time.process_time() - started
+        facts = database.true_atoms
+    return {
+        "task": task, "size": size, "facts": facts, "seconds": seconds, "answer": answer,
+        "megabytes": peak_megabytes(), "day": datetime.now(tz=UTC).date().isoformat(),
+        "load": os.getloadavg()[0],
+    }  # fmt: skip
+
+
+def _answer(run: Any) -> str:
     try:
-        answer = TASKS[task](database)
+        return str(run())
     except ml.MemoryLimitError as error:
-        answer = f"refused: {str(error).splitlines()[0]}"
-    seconds = time.process_time() - started
-    found = {"facts": database.true_atoms, "seconds": seconds, "answer": answer}
-    print(json.dumps(found | {"megabytes": peak_megabytes()}))
+        return f"refused: {str(error).splitlines()[0]}"
+
+
+def measured(task: str, size: int, given: argparse.Namespace) -> Row:
+    """Run one task on one size in a process of its own."""
+    if task in IN_PLACE and not (given.folder / f"uni{size}").exists():
+        made = university(round(10**size / FACTS_PER_STUDENT), 1, rng=0).databases[0]
+        ml.write_parquet(made, given.folder / f"uni{size}")
+    command = [sys.executable, "-m", "bench.scale", "--folder", str(given.folder)]
+    command += ["--memory", given.memory, "--one", task, str(size)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["killed"])[-1]
+        return {"task": task, "size": size, "answer": f"failed: {last}"}
+    found: Row = json.loads(done.stdout)
+    return found
 
 
 def report() -> None:
-    """Run all tasks on all sizes, and print a table."""
+    """Measure what is asked for, keep it, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[4, 5, 6], help="powers of ten")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument(
-        "--one", nargs=2, metavar=("TASK", "SIZE"), help="one task, in this process"
-    )
+    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    parser.add_argument("--memory", default="2GB", help="what DuckDB may take for facts in place")
+    parser.add_argument("--folder", type=Path, default=Path("build/facts"), help="Parquet files")
+    parser.add_argument("--rows", type=Path, default=Path("build/scale.jsonl"))
+    parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--one", nargs=2, metavar=("TASK", "SIZE"), help="in this process")
     given = parser.parse_args()
     if given.one:
-        one(given.one[0], int(given.one[1]))
+        print(json.dumps(one(given.one[0], int(given.one[1]), given.folder, given.memory)))
         return
-    print(
-        "| task | facts | CPU s | exponent | MB | what it found |\n|---|--:|--:|--:|--:|---|",
-        flush=True,
-    )
-    for task in given.tasks:
-        rows = []
+    given.rows.parent.mkdir(parents=True, exist_ok=True)
+    for task in () if given.page else given.tasks:
         for size in given.sizes:
-            command = [sys.executable, "-m", "bench.scale", "--one", task, str(size)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                last = (done.stderr.strip().splitlines() or ["killed"])[-1]
-                print(f"| {task} | 10^{size} | | | | failed: {last} |", flush=True)
+            row = measured(task, size, given)
+            with given.rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row, flush=True)
+            if row["answer"].startswith("failed"):
                 break
-            rows.append(json.loads(done.stdout))
-            print(f"| {task} | {shown(rows)} |", flush=True)
+    rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
+    PAGE.write_text(page(rows), encoding="utf-8")
 
 
-def shown(rows: Sequence[dict[str, float]]) -> str:
-    """Show the last of some measurements, with the growth since the one before."""
-    last = rows[-1]
+def page(rows: Sequence[Row]) -> str:
+    """Return the page: the words, and the latest row of each task and size."""
+    latest = {(row["task"], row["size"]): row for row in rows}
+    head = "| task | facts | CPU s | exponent | MB | what it found |\n|---|--:|--:|--:|--:|---|"
+    tables = {}
+    for name, tasks in (("memory", IN_MEMORY), ("place", IN_PLACE), ("tables", ON_TABLES)):
+        lines = [head]
+        for task in tasks:
+            before: Row | None = None
+            for (_, _), row in sorted((key, row) for key, row in latest.items() if key[0] == task):
+                lines.append(shown(row, before))
+                before = row if "seconds" in row else None
+        tables[name] = "\n".join(lines)
+    days = sorted({row["day"] for row in latest.values() if "day" in row})
+    loads = [row["load"] for row in latest.values() if "load" in row]
+    words = TEXT.read_text("utf-8")
+    return words.format(**tables, days=" and ".join(days[-2:]), load=f"{max(loads):.0f}")
+
+
+def shown(row: Row, before: Row | None) -> str:
+    """Show a measurement, with the growth since the size before."""
+    if "seconds" not in row:
+        return f"| {row['task']} | 10^{row['size']} | | | | {row['answer']} |"
     exponent = ""
-    for before, after in pairwise(rows[-2:]):
-        if not str(after["answer"]).startswith("refused"):
-            growth = math.log(after["seconds"] / before["seconds"])
-            exponent = f"{growth / math.log(after['facts'] / before['facts']):.2f}"
-    cells = [f"{last['facts']:,}", f"{last['seconds']:.2f}", exponent, f"{last['megabytes']:,.0f}"]
-    return " | ".join([*cells, str(last["answer"])])
+    if before is not None and before["seconds"] > 0:
+        growth = math.log(row["seconds"] / before["seconds"])
+        exponent = f"{growth / math.log(row['facts'] / before['facts']):.2f}"
+    cells = [row["task"], f"{row['facts']:,}", f"{row['seconds']:.2f}", exponent]
+    return "| " + " | ".join([*cells, f"{row['megabytes']:,.0f}", row["answer"]]) + " |"
 
 
 if __name__ == "__main__":

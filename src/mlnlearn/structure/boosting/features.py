@@ -20,6 +20,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, times
 from mlnlearn.counting.bindings import Bindings, Flip
@@ -215,11 +216,19 @@ class Features:
 
     def groundings(self, body: Body) -> Ints:
         """Return how many groundings a conjunction has for each example."""
-        result = np.ones(1, np.int64)
+        result = np.ones(len(self), np.int64)
         for part in self._parts(body):
             tables = self._of_view(part)
             result = times(result, tables.view.spread(tables.groundings(part.path)))
-        return np.broadcast_to(result, len(self)) if len(result) < len(self) else result
+        return result
+
+    def holds(self, body: Body) -> NDArray[np.bool_]:
+        """Tell for which examples a conjunction has groundings."""
+        result = np.ones(len(self), np.bool_)
+        for part in self._parts(body):
+            tables = self._of_view(part)
+            result &= tables.view.spread(tables.groundings(part.path) > 0)
+        return result
 
     def _leave_out(self, pattern: Pattern) -> None:
         """Say, once a literal, that what begins with it is not looked at everywhere."""

@@ -158,17 +158,16 @@ def _split(
     best = best_split(sums, number, settings)
     if best is None:
         return None
-    counts = features.groundings(branch.body + best.test)
-    holds = branch.reached & (counts > 0)
-    old = branch.regression
+    old, longer = branch.regression, branch.body + best.test
+    counts = None if old.path is None else features.groundings(longer)
+    holds = branch.reached & (features.holds(longer) if counts is None else counts > 0)
 
     def child(body: Body, reached: Mask, groundings: Floats | None) -> _Branch:
         regression = replace(old.among(reached), path=groundings)
         return _Branch(body, reached, regression, value=regression.value)
 
     branch.test = best.test
-    many = None if old.path is None else counts.astype(np.float64)
-    branch.yes = child(branch.body + best.test, holds, many)
+    branch.yes = child(longer, holds, None if counts is None else counts.astype(np.float64))
     branch.no = child(branch.body, branch.reached & ~holds, old.path)
     branch.no.before = sums, branch.yes.regression.inside
     branch.reached = np.empty(0, np.bool_)  # its children have what is needed

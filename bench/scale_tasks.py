@@ -1,0 +1,215 @@
+"""What `bench.scale` measures: tasks on facts in memory, on facts in place, and on tables."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import mlnlearn as ml
+from mlnlearn.counting.query import Query
+from mlnlearn.data.database import Database
+from mlnlearn.data.load.build import Loaded, build_database
+from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.logic.atoms import Variable
+
+ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
+TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
+TEN = (
+    "advisedBy(s,p)", "student(x)", "professor(x)", "publication(t,x)", "ta(c,s,q)",
+    "taughtBy(c,p,q)", "advisedBy(s,p) => student(s)", "advisedBy(s,p) => professor(p)",
+    ADVISE, TAUGHT,
+)  # fmt: skip
+FIVE = ("advisedBy(s,p)", "student(x)", "advisedBy(s,p) => student(s)", ADVISE, TAUGHT)
+HAND = """
+SELECT p1.c1 AS s, p2.c1 AS p, count(*) AS n
+FROM {0} p1 JOIN {0} p2 ON p1.c0 = p2.c0 GROUP BY ALL ORDER BY ALL
+"""
+
+
+def formulas(database: Database, texts: Sequence[str]) -> list[ml.MLN]:
+    """Read formulas over the schema of a database."""
+    return [ml.parse_formula(text, database.schema).formula for text in texts]
+
+
+def count(database: Database) -> str:
+    """Count the true groundings of two clauses."""
+    engine = ml.open_engine([database])
+    return str([ml.true_groundings(engine, f)[0] for f in formulas(database, (ADVISE, TAUGHT))])
+
+
+def flips(database: Database) -> str:
+    """Count the flips of all atoms of advisedBy under two clauses."""
+    engine = ml.open_engine([database])
+    predicate = database.schema["advisedBy"]
+    found = [ml.flip_counts(engine, f, predicate) for f in formulas(database, (ADVISE, TAUGHT))]
+    return f"{sum(len(table) for flip in found for table in flip.tables):,} rows"
+
+
+def weights(clauses: Sequence[str]) -> Callable[[Database], str]:
+    """Learn the weights of clauses by weighted pseudo-likelihood."""
+
+    def run(database: Database) -> str:
+        declared = [database.schema.declaration(p.name) for p in database.schema.predicates]
+        mln = ml.MLN.parse("\n".join([*declared, *(f"0 {clause}" for clause in clauses)]))
+        return f"{ml.learn_pseudolikelihood(mln, [database]).iterations} iterations"
+
+    return run
+
+
+def boosted(learner: ml.BoostedMLN | ml.BoostedRDN, workers: int = 1) -> Callable[[Database], str]:
+    """Learn who advises whom, from all true pairs and twenty times as many others."""
+
+    def run(database: Database) -> str:
+        examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
+        model = learner.fit([database], ml.Run(workers=workers), examples=examples).model
+        return f"{len(examples.labels):,} examples, {len(model.rules()):,} rules"
+
+    return run
+
+
+def by_default(database: Database) -> str:
+    """Learn who advises whom, from as many examples as RDN-B takes by itself."""
+    model = ml.BoostedRDN(target="advisedBy", steps=3).fit([database]).model
+    return f"{len(model.rules()):,} rules"
+
+
+def threads(database: Database) -> str:
+    """Compare the seconds on the clock of one thread and of two."""
+    examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
+    learner = ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)
+    took, rules = [], []
+    for workers in (1, 2):
+        started = time.perf_counter()
+        model = learner.fit([database], ml.Run(workers=workers), examples=examples).model
+        took.append(time.perf_counter() - started)
+        rules.append([(str(rule), weight) for rule, weight in model.rules()])
+    same = "same model" if rules[0] == rules[1] else "OTHER MODEL"
+    load = os.getloadavg()[0]
+    return f"1 thread {took[0]:.1f} s, 2 threads {took[1]:.1f} s, {same}, load {load:.1f}"
+
+
+def grouped(database: Database) -> str:
+    """Count papers that two people wrote together, by both: our statement, and one by hand."""
+    engine = ml.open_engine([database])
+    publication = database.schema["publication"]
+    group = (Variable("s"), Variable("p"))
+    query = Query((publication("t", "s"), publication("t", "p")), group)
+    table = database.true.place.table("publication")
+    took = []
+    for run in (lambda: engine.table(query), lambda: engine.server.fetch(HAND.format(table))):
+        engine.sql(query)
+        started = time.process_time()
+        run()
+        took.append(time.process_time() - started)
+    return f"{took[0]:.2f} CPU s, by hand {took[1]:.2f}: {took[0] / took[1]:.2f} times"
+
+
+def joined(loaded: Loaded) -> str:
+    """Learn a net and rules from tables by learn-and-join."""
+    model = ml.LAJDT().fit(loaded).model
+    return f"{model.parameter_counts()['leaf_values']} rules"
+
+
+def campus(students: int, seed: int = 0) -> Loaded:
+    """Make up tables: students, professors and courses, who takes which and who works for whom.
+
+    Grades go with intelligence and difficulty, salaries with popularity and intelligence.
+    """
+    rng = np.random.default_rng(seed)
+    professors, courses = max(students // 10, 2), max(students // 10, 2)
+    bright, easy = rng.integers(3, size=students), rng.integers(2, size=courses)
+    liked = rng.integers(2, size=professors)
+    taken = _pairs(rng, courses, students, 3 * students)
+    hired = _pairs(rng, professors, students, students // 2)
+    grade = (bright[taken[1]] + easy[taken[0]] + rng.integers(2, size=taken.shape[1])) % 4
+    salary = np.minimum(bright[hired[1]] + liked[hired[0]], 2)
+    schema, mapping = _declared()
+    names = {kind: Vocabulary([f"{kind[0]}{k}" for k in range(size)]) for kind, size in (
+        ("student", students), ("prof", professors), ("course", courses))}  # fmt: skip
+    numbers = {
+        "bright_value": 3,
+        "easy_value": 2,
+        "liked_value": 2,
+        "grade_value": 4,
+        "salary_value": 3,
+    }
+    names |= {k: Vocabulary([f"{k[0]}{v}" for v in range(n)]) for k, n in numbers.items()}
+    facts = {
+        "bright": np.stack([np.arange(students), bright]),
+        "easy": np.stack([np.arange(courses), easy]),
+        "liked": np.stack([np.arange(professors), liked]),
+        "taken": taken,
+        "grade": np.stack([*taken, grade]),
+        "hired": hired,
+        "salary": np.stack([*hired, salary]),
+    }
+    facts = {name: columns.astype(np.int32) for name, columns in facts.items()}
+    return Loaded(Database.from_codes(schema, names, facts, name="campus"), mapping)
+
+
+def _pairs(rng: np.random.Generator, left: int, right: int, number: int) -> np.ndarray:
+    """Draw different pairs."""
+    keys = np.unique(rng.integers(left * right, size=number))
+    return np.stack([keys // right, keys % right])
+
+
+def _declared() -> tuple[ml.Schema, object]:
+    """Return schema and mapping of the tables, read off a few rows."""
+
+    def column(letter: str, values: Sequence[int]) -> Column:
+        return Column.of([f"{letter}{value}" for value in values])
+
+    def entity(name: str, attribute: str, number: int) -> Table:
+        rows = range(max(number, 2))
+        values = column(attribute[0], [k % number for k in rows])
+        return Table(name, {"id": column(name[0], rows), attribute: values}, ("id",))
+
+    def links(name: str, to: str, attribute: str, number: int) -> Table:
+        keys = (ForeignKey((to,), to), ForeignKey(("student",), "student"))
+        pairs = [(k % 2, k // 2) for k in range(6)][:number]
+        columns = {
+            to: column(to[0], [a for a, _ in pairs]),
+            "student": column("s", [b for _, b in pairs]),
+            attribute: column(attribute[0], list(range(len(pairs)))),
+        }
+        return Table(name, columns, (to, "student"), keys)
+
+    tables = [entity("student", "bright", 3), entity("prof", "liked", 2)]
+    tables += [entity("course", "easy", 2), links("taken", "course", "grade", 4)]
+    tables += [links("hired", "prof", "salary", 3)]
+    database, mapping = build_database(tables)
+    return database.schema, mapping
+
+
+_RDN = ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)
+_TREES = ml.BoostedMLN(target="advisedBy", steps=3, max_examples=None)
+_CLAUSES = ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, max_examples=None)
+
+IN_MEMORY: dict[str, Callable[[Database], str]] = {
+    "count, 2 clauses": count,
+    "flips of `advisedBy`, 2 clauses": flips,
+    "WPLL weights, 10 clauses": weights(TEN),
+    "RDN-B, 3 steps": boosted(_RDN),
+    "MLN-BT, 3 steps": boosted(_TREES),
+    "MLN-BC, 1 step": boosted(_CLAUSES),
+    "RDN-B, 1 and 2 threads": threads,
+}
+"""Tasks on the university's facts in memory."""
+
+IN_PLACE: dict[str, Callable[[Database], str]] = {
+    "count in place, 2 clauses": count,
+    "flips in place, 2 clauses": flips,
+    "WPLL in place, 5 clauses": weights(FIVE),
+    "grouped count in place": grouped,
+    "RDN-B in place, 3 steps": boosted(_RDN),
+    "RDN-B in place, 3 steps, examples by default": by_default,
+}
+"""Tasks on the same facts in Parquet files, by DuckDB."""
+
+ON_TABLES: dict[str, Callable[[Loaded], str]] = {"learn-and-join": joined}
+"""Tasks on tables of a campus, in memory."""
