@@ -219,6 +219,14 @@ def evaluate(
     found, failed = _run_all(chosen, learners, tried, contest)
     if not found:
         raise typer.Exit(1)
+    _show(found, seeds, out=out, json=json)
+    if failed:
+        complain("error", f"no results of {', '.join(failed)}, for the reasons above")
+        raise typer.Exit(1)
+
+
+def _show(found: list[Results], seeds: int, *, out: Path | None, json: bool) -> None:
+    """Write and show the results of all learners, and how they compare."""
     compared = _compared(found)
     if out is not None:
         text = json_text.dumps(plain(found, compared), indent=1, ensure_ascii=False)
@@ -233,9 +241,6 @@ def evaluate(
         print_comparisons(screen, compared)
         if out is not None:
             screen.print(f"\nwritten to {out}")
-    if failed:
-        complain("error", f"no results of {', '.join(failed)}, for the reasons above")
-        raise typer.Exit(1)
 
 
 def _of_rows(

@@ -60,7 +60,7 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
     Model = ml.MLN | ml.BoostedModel | ml.RelationalModel
 
 
-def infer(  # noqa: PLR0915 - one branch for each kind of data
+def infer(
     model: ModelOption,
     db: Annotated[list[Path] | None, option("--db", help="The database that is given.")] = None,
     query: Annotated[
@@ -192,6 +192,13 @@ def infer(  # noqa: PLR0915 - one branch for each kind of data
             sampling=sampling,
             whole=json,  # which lists every component
         )
+    _show(chunks, query, started, out=out, json=json)
+
+
+def _show(
+    chunks: Iterable[Answers], query: str, started: float, *, out: Path | None, json: bool
+) -> None:
+    """Write the answers as they come, and show the best, or all."""
     if json:
         (answers,) = chunks = list(chunks)
     summary = _Summary()

@@ -157,13 +157,8 @@ def learn(
         return
     paths, cut = (db or []) + (more or []) + (boostsrl or []), cut_off(until, time_column)
     given = [schema, mapping, task, *(text.partition("=")[2].strip() for text in set_ or ())]
-    beside = entry.tables or entry.has("target") or entry.has("base")
     rows = learner in ("auto", "boost")
-    files = [*model_files(out, beside), *(beside_of(out, ".html") if rows else ())]
-    # of models that do not say themselves how tables are read
-    if tables is not None and not entry.tables and not rows and out.name:
-        files.append(mapping_beside(out))
-    files += path_rules_beside(out) if path_tests else ()
+    files = _files(out, entry, rows=rows, tables=tables is not None, path_tests=path_tests > 0)
     check(files, force=force, data=paths, tables=tables, others=[*given, triples])
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
@@ -181,6 +176,16 @@ def learn(
         else:
             ordered = (base or learner) in ("mln-bt", "rdn-b", "sem", "h-sem")
             _learn_rules(learner, chosen, data, run, out, json=json, ordered=ordered)
+
+
+def _files(out: Path, entry: Entry, *, rows: bool, tables: bool, path_tests: bool) -> list[Path]:
+    """Return the files that a model will be written to."""
+    beside = entry.tables or entry.has("target") or entry.has("base")
+    files = [*model_files(out, beside), *(beside_of(out, ".html") if rows else ())]
+    # of models that do not say themselves how tables are read
+    if tables and not entry.tables and not rows and out.name:
+        files.append(mapping_beside(out))
+    return [*files, *(path_rules_beside(out) if path_tests else ())]
 
 
 def _named_after(targets: Sequence[str], predict: str, task: Path | None) -> Path:
