@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from mlnlearn.counting.examples import examples_of
-from mlnlearn.counting.relational import FLAGS, Place, relational
+from mlnlearn.counting.relational import Place, relational
 from mlnlearn.data.load.data import Data
 from mlnlearn.errors import InputError
-from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.evaluate.rows import (
     SECONDS_OF_A_DAY,
     is_time,
@@ -21,6 +20,7 @@ from mlnlearn.evaluate.rows import (
     shown_answer,
 )
 from mlnlearn.model.explanation import Contribution, by_size
+from mlnlearn.model.relational.explain import contrast
 from mlnlearn.model.relational.model import RelationalModel
 
 
@@ -105,21 +105,9 @@ def explain_rows(
     unit = "days added" if moments else "log-odds" if model.classes else "added"
     for row in rows:
         effects = used.effects(columns, row)
-        pick, against = _contrast(model, sum(effects.values(), np.zeros(model.outputs)))
+        scores = sum(effects.values(), np.zeros(model.outputs))
+        pick, against = contrast(model.kind, model.classes, scores)
         pick = pick / SECONDS_OF_A_DAY if moments else pick
         parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())
         answer, chance = shown_answer(model.classes, values[row], moments)
         yield RowReasons(known[row], model.called, answer, chance, against, parts, unit)
-
-
-def _contrast(model: RelationalModel, scores: Floats) -> tuple[Floats, str]:
-    """Return the weights of scores in what is explained, and the class it is held against."""
-    if model.kind == "squares" or tuple(model.classes) == FLAGS:
-        return np.ones(1), ""
-    if model.kind == "logistic":
-        sign = 1.0 if scores[0] > 0 else -1.0
-        return np.array([sign]), model.classes[0 if sign > 0 else 1]
-    second, best = np.argsort(scores, kind="stable")[-2:].tolist()
-    pick = np.zeros(len(scores))
-    pick[best], pick[second] = 1.0, -1.0
-    return pick, model.classes[second]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.arrays import rows_of
 from mlnlearn.counting.relational import (
     Column,
@@ -122,3 +123,20 @@ def possible_atoms(database: Database, predicate: str) -> Columns:
     """Return all ground atoms of a predicate, as many as one question may have."""
     hint = "mark the atoms that are asked for as unknown in the database"
     return all_atoms(database, predicate, MOST_ATOMS, hint)
+
+
+def shares_in_blocks(blocks: Columns, log_odds: Floats) -> Floats:
+    """Return the chances of atoms of which exactly one of a block is true: they add up to one.
+
+    Examples
+    --------
+    >>> shares_in_blocks(np.array([[0, 0, 1]], np.int32), np.log([3.0, 1.0, 7.0])).round(3).tolist()
+    [0.75, 0.25, 1.0]
+    """
+    _, block = np.unique(blocks, axis=1, return_inverse=True)
+    block = np.asarray(block).reshape(-1)
+    top = np.full(block.max(initial=0) + 1, -np.inf)
+    np.maximum.at(top, block, log_odds)
+    weight = np.exp(log_odds - top[block])
+    shares: Floats = weight / np.bincount(block, weight)[block]
+    return shares

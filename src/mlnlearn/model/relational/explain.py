@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlnlearn.counting.aggregates import Floats
+from mlnlearn.counting.relational import FLAGS
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Feature, said_number
 from mlnlearn.model.relational.trees import FeatureNode
@@ -44,3 +45,35 @@ def said_value(feature: AnyFeature, values: Values, row: int) -> str:
         return f"{feature} is {values.names[int(value)]}"
     shown = feature.shown(value) if isinstance(feature, Feature) else said_number(value)
     return f"{feature} is {shown}"
+
+
+def contrast(
+    kind: str, classes: Sequence[str], scores: Floats, value: str | None = None
+) -> tuple[Floats, str]:
+    """Return the weights of scores in what is explained, and the class it is held against.
+
+    Parameters
+    ----------
+    kind, classes
+        Those of the model.
+    scores
+        Of one row.
+    value
+        The class that is explained; by default the likeliest. It is held against the likeliest of
+        the others; truth and numbers are held against nothing.
+
+    Examples
+    --------
+    >>> contrast("classes", ["red", "green", "blue"], np.array([0.0, 2.0, 1.0]))
+    (array([ 0.,  1., -1.]), 'blue')
+    """
+    if kind == "squares" or tuple(classes) == FLAGS:
+        return np.ones(1), ""
+    if kind == "logistic":
+        sign = 1.0 if (scores[0] > 0 if value is None else value == classes[1]) else -1.0
+        return np.array([sign]), classes[0 if sign > 0 else 1]
+    own = int(np.argmax(scores)) if value is None else classes.index(value)
+    best = int(np.argmax(np.where(np.arange(len(scores)) == own, -np.inf, scores)))
+    pick = np.zeros(len(scores))
+    pick[own], pick[best] = 1.0, -1.0
+    return pick, classes[best]

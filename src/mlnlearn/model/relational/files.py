@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from mlnlearn.counting.aggregates import Aggregate
 from mlnlearn.data.load.mapping import MappingFile
+from mlnlearn.documents import within
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import SchemaFile
 from mlnlearn.model.relational.features import (
@@ -299,3 +300,21 @@ def trees_from_file(
     trees = [node_from_file(tree, features, outputs) for tree in file.trees]
     listed = None if file.listed is None else list_from_file(file.listed, features, outputs)
     return trees, listed
+
+
+def outputs_of(file: RelationalFile) -> int:
+    """Return how many scores a row has; classes that cannot be are refused."""
+    if len(set(file.classes)) < len(file.classes):
+        raise InputError("classes: one of them stands there twice")
+    if file.kind == "logistic" and len(file.classes) != 2:
+        raise InputError(f"classes: expected 2, found {len(file.classes)}")
+    return len(file.classes) if file.kind == "classes" else 1
+
+
+def part_from_file(file: RelationalFile | PartFile, outputs: int) -> dict[str, Any]:
+    """Return what a model says, as its attributes: `start`, `trees` and `listed`."""
+    if len(file.start) != outputs:
+        raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
+    with within("trees"):
+        trees, listed = trees_from_file(file, outputs)
+    return {"start": tuple(file.start), "trees": tuple(trees), "listed": listed}

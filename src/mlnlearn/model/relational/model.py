@@ -32,12 +32,18 @@ from mlnlearn.model.explanation import (
     ground_atom,
 )
 from mlnlearn.model.plots import Plots
-from mlnlearn.model.relational.atoms import atom_rows, possible_atoms
+from mlnlearn.model.relational.atoms import atom_rows, possible_atoms, shares_in_blocks
 from mlnlearn.model.relational.collective import JointChances, Sweeps, answer_by, joint_chances
 from mlnlearn.model.relational.evaluate import Evaluator, Values
-from mlnlearn.model.relational.explain import feature_effects, said_value
+from mlnlearn.model.relational.explain import contrast, feature_effects, said_value
 from mlnlearn.model.relational.features import AnyFeature
-from mlnlearn.model.relational.files import FORMAT, RelationalFile, trees_from_file, trees_to_plain
+from mlnlearn.model.relational.files import (
+    FORMAT,
+    RelationalFile,
+    outputs_of,
+    part_from_file,
+    trees_to_plain,
+)
 from mlnlearn.model.relational.network import derived_database, derived_names, network_text
 from mlnlearn.model.relational.own import OwnEvaluator, asked_folds, has_labels, reads_own
 from mlnlearn.model.relational.rules import RuleList
@@ -278,13 +284,7 @@ class RelationalModel(Shown, Plots, SavedModel):
             sizes = [database.size(kind) for kind in database.schema[self.predicate].types]
             grid: Floats = everything.reshape(sizes)
             return np.asarray(grid[tuple(columns)])
-        _, block = np.unique(columns[fixed], axis=1, return_inverse=True)
-        block = np.asarray(block).reshape(-1)
-        top = np.full(block.max(initial=0) + 1, -np.inf)
-        np.maximum.at(top, block, log_odds)
-        weight = np.exp(log_odds - top[block])
-        shares: Floats = weight / np.bincount(block, weight)[block]
-        return shares
+        return shares_in_blocks(columns[fixed], log_odds)
 
     def query(
         self,
@@ -426,17 +426,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         value = str(atom.terms[-1].name)
         if value not in self.classes:
             raise InputError(f"{value} is no class of this model: {', '.join(self.classes[:10])}")
-        if self.kind == "logistic":
-            sign = 1.0 if value == self.classes[1] else -1.0
-            other = self.classes[0 if sign > 0 else 1]
-            pick = np.array([sign])
-        else:
-            own = self.classes.index(value)
-            rest = np.where(np.arange(len(scores)) == own, -np.inf, scores)
-            best = int(np.argmax(rest))
-            other = self.classes[best]
-            pick = np.zeros(len(scores))
-            pick[own], pick[best] = 1.0, -1.0
+        pick, other = contrast(self.kind, self.classes, scores, value)
         codes = codes_of(database, atom)
         kind = database.schema[self.predicate].types[-1]
         codes[-1] = database.domains[kind].code(other)
@@ -564,21 +554,12 @@ class RelationalModel(Shown, Plots, SavedModel):
         """Return the model that plain content of a file says."""
         with in_file(where):
             file = decode(plain, RelationalFile)
-            if len(set(file.classes)) < len(file.classes):
-                raise InputError("classes: one of them stands there twice")
-            if file.kind == "logistic" and len(file.classes) != 2:
-                raise InputError(f"classes: expected 2, found {len(file.classes)}")
-            outputs = len(file.classes) if file.kind == "classes" else 1
-            if len(file.start) != outputs:
-                raise InputError(f"start: expected {outputs} numbers, found {len(file.start)}")
-            with within("trees"):
-                trees, listed = trees_from_file(file, outputs)
+            outputs = outputs_of(file)
+            own = part_from_file(file, outputs)
             other = None
             if file.alone is not None:
                 with within("alone"):
-                    other = trees_from_file(file.alone, outputs)
-                    if len(file.alone.start) != outputs:
-                        raise InputError(f"start: expected {outputs} numbers")
+                    other = part_from_file(file.alone, outputs)
             with within("schema"):
                 schema = schema_from_file(file.schema)
             with within("mapping"):
@@ -587,21 +568,14 @@ class RelationalModel(Shown, Plots, SavedModel):
             file.target,
             file.kind,
             tuple(file.classes),
-            tuple(file.start),
-            tuple(trees),
-            file.timed,
-            file.until,
-            schema,
-            mapping,
-            file.row_set,
-            file.column,
-            listed,
+            timed=file.timed,
+            until=file.until,
+            schema=schema,
+            mapping=mapping,
+            row_set=file.row_set,
+            column=file.column,
             lagged=file.lagged,
             collective=file.collective,
+            **own,
         )
-        if other is None or file.alone is None:
-            return found
-        alone = replace(
-            found, start=tuple(file.alone.start), trees=tuple(other[0]), listed=other[1]
-        )
-        return replace(found, alone=alone)
+        return found if other is None else replace(found, alone=replace(found, **other))
