@@ -82,7 +82,7 @@ def measure(task: Task) -> dict[str, list[list[float]]]:
         model = learner.fit(train).model
         complete = [model.probabilities(db, e) for db, e in zip(whole, examples, strict=True)]
         given = [db.closed() for db in hidden] if learner.mode == "closed" else hidden
-        sums = summed_out(model, given, examples)
+        sums = _summed_out(model, given, examples)
         found[label] = [scored(complete, examples), scored(sums, examples)]
     if task.data == "cancer":
         rules = MLN(train.schema, tuple(replace(rule, weight=None) for rule in made.rules))
@@ -94,7 +94,7 @@ def measure(task: Task) -> dict[str, list[list[float]]]:
     return found
 
 
-def summed_out(
+def _summed_out(
     model: BoostedModel, databases: Sequence[Database], examples: Sequence[Examples]
 ) -> list[Floats]:
     """Ask for all atoms of a target at once, summing over what is unknown."""
