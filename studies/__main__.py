@@ -44,7 +44,7 @@ def all_studies() -> dict[str, Study]:
 
 
 def fitting(studies: dict[str, Study], minutes: float) -> list[str]:
-    """Return the shortest studies that fit into so many minutes together.
+    """Return the shortest studies that fit into so many minutes together, in their order.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def fitting(studies: dict[str, Study], minutes: float) -> list[str]:
         if total + study.minutes <= minutes:
             chosen.append(name)
             total += study.minutes
-    return chosen
+    return sorted(chosen, key=lambda name: studies[name].is_last)
 
 
 def listing(studies: dict[str, Study], minutes: float) -> str:

@@ -79,6 +79,8 @@ class Study:
     minutes
         About how long it takes in one process; infinite where nobody knows yet. ``make studies``
         runs those that fit into an hour together.
+    is_last
+        Whether it reads what others write, and so comes after them.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Study:
     settings: Mapping[str, object] = field(default_factory=dict)
     seeds: int = 5
     minutes: float = math.inf
+    is_last: bool = False
 
 
 def run(

@@ -102,18 +102,27 @@ def _dinh_single(row: str, column: str) -> Place | str:
 def _khosravi(column: str) -> Callable[[str, str], Place | str]:
     def find(row: str, learner: str) -> Place | str:
         own = {"LAJ+DT": "LAJ+DT, compact", "MBN": "MBN, best"}.get(learner)
+        unit = " s" if column == "seconds" else ""
         if own is None:
-            return f"{learner} is run on the tables of UW-CSE and IMDB only"
+            other = "parameters" if column == "leaves" else column
+            return Place("laj_systems", (row.capitalize(),), (learner,), other, unit)
         wanted = column
         if column == "leaves" and learner == "MBN":
             wanted = "table_rows"
-        unit = " s" if column == "seconds" else ""
         return Place("laj_tables", (row.capitalize(),), (own,), wanted, unit)
 
     return find
 
 
 def _disjunctive(row: str, column: str) -> Place | str:
+    if row in ("SEM", "H-SEM") and column == "40%, 3 values":
+        return Place(
+            "structural_em_recursion",
+            ("Table 1, 40%, 3 values: CLL",),
+            (f"data sets of the page, {row}",),
+            "chosen",
+            note="40%, 3 values: recursive rules where the training set prefers them",
+        )
     return Place("structural_em", ("Table 1: disjunctive data",), (row,), f"{column}: complete")
 
 

@@ -28,6 +28,7 @@ STUDY = Study(
     ),
     seeds=1,
     minutes=0.1,
+    is_last=True,
 )
 _TIMES = ("time", "hours", "seconds")
 _UNJUDGED = ("parameters", "wins")
@@ -80,6 +81,30 @@ def sections(options: Options, folder: Path = RESULTS) -> Iterator[str]:
     header = ["table", "published figures", "with ours", "judged", "reached"]
     yield f"## Summary\n\n{markdown_table(header, summary)}"
     yield from parts
+    yield f"## How the pages came about\n\n{made_table(folder)}"
+
+
+def made_table(folder: Path) -> str:
+    """Return what the pages that figures were read from say of their time and code."""
+    places = (place_of(t, row, column) for t in tables().values() for row, column, _ in t.figures())
+    names = dict.fromkeys(place.page for place in places if isinstance(place, Place))
+    rows = []
+    for name in names:
+        path = folder / f"{name}.md"
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            time, made = (_line(text, what) for what in ("Time", "Machine"))
+            *_, software, date = made.split("; ")
+            version = next((x for x in software.split(", ") if x.startswith("mlnlearn")), "")
+            rows.append([f"[{name}]({name}.md)", time, f"{version}, {date}"])
+    return markdown_table(["page", "time", "code"], rows)
+
+
+def _line(text: str, what: str) -> str:
+    """Return what a page says of its making."""
+    return next(line for line in text.splitlines() if line.startswith(f"- {what}: "))[
+        len(what) + 4 :
+    ]
 
 
 def our_figure(place: Place | str, folder: Path) -> tuple[str | None, str]:

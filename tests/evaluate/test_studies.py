@@ -146,6 +146,13 @@ def test_a_page_from_a_cache_has_the_time_that_its_tasks_took(tmp_path, monkeypa
     assert "2 tasks done before, 1,200 CPU s for 2 of these tasks when they were done" in text
 
 
+def test_what_reads_the_pages_of_others_comes_last():
+    kinds = {name: Study(name, "", "", minutes=m) for name, m in (("a", 20.0), ("b", 30.0))}
+    kinds["c"] = Study("c", "", "", minutes=0.1, is_last=True)
+    assert fitting(kinds, 60) == ["a", "b", "c"]
+    assert fitting(kinds, 25) == ["a", "c"]
+
+
 def test_without_a_cache_everything_is_done_again(tmp_path):
     log = tmp_path / "log"
     for _ in range(2):
