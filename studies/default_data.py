@@ -157,7 +157,7 @@ def _umls(seed: int = 0) -> Data:
     folder = data_folder() / "umls_kg"
     parts = {part: folder / f"{part}.tsv" for part in ("train", "valid", "test")}
     split = read_graph(**parts)
-    everything = sorted_triples(split.all, len(split.train.entities))
+    everything = sorted_triples(split.all)
     return Data((graph_database(replace(split.train, triples=everything)),))
 
 

@@ -54,7 +54,7 @@ def test_rates_of_pairs_are_learned(fitted):
     }
     assert surprise["model"] - surprise["best"] < 0.25 * (surprise["topic"] - surprise["best"])
     both = [one for one in features_of(model.trees) if isinstance(one, Both)]
-    assert [str(one) for one in both] == ["name of its topic and job of its person"]
+    assert [str(one) for one in both] == ["its topic and job of its person"]
 
 
 def test_the_model_survives_a_file(fitted, tmp_path):

@@ -212,19 +212,29 @@ _OF_FLAGS = {"mean": "share of", "sum": "number of", "exists": "any"}
 
 
 def words(feature: Feature) -> str:
-    """Say what a feature is."""
+    """Say what a feature is.
+
+    Examples
+    --------
+    >>> words(Feature((Forward("album"), Forward("artist")), "")), words(Feature((), "price"))
+    ('artist of its album', 'price')
+    """
     text = "" if feature.column is None else (feature.column or "name")
+    steps = feature.steps
+    if feature.column == "" and steps and isinstance(steps[-1], Forward):
+        text, steps = steps[-1].link, steps[:-1]  # what a link points to has its name
+        text = text if steps or feature.value is not None else f"its {text}"
     if feature.value is not None:
         text = f"{text} = {feature.value}"
     inner = feature.column is None  # nothing to speak of yet but rows
     counted = False
-    for number, step in reversed(list(enumerate(feature.steps))):
+    for number, step in reversed(list(enumerate(steps))):
         first = number == 0
         if isinstance(step, Forward):
             place = f"its {step.link}" if first else f"the {step.link}"
             text = f"{text} of {place}" if text else place
         else:
-            before = feature.steps[number - 1] if number else None
+            before = steps[number - 1] if number else None
             told = isinstance(before, Forward) and before.link == step.link
             text = _backward(step, text, inner, feature.value is not None, told, counted)
             counted = True
