@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 _OVERHEAD = 512
+_MOST_OF_ONE = 256 << 20
 
 
 class _Sized(Protocol):
@@ -42,6 +43,11 @@ class ByteCache:
         self._kept: OrderedDict[tuple[int, Hashable], _Sized] = OrderedDict()
         self._gone: list[int] = []
         self._changing = Lock()
+
+    @classmethod
+    def within(cls, memory_limit: int) -> ByteCache:
+        """Return a cache for one who may take so many bytes in all: of a quarter of them."""
+        return cls(min(_MOST_OF_ONE, memory_limit // 4))
 
     @property
     def used(self) -> int:

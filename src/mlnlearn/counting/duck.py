@@ -213,7 +213,7 @@ class DuckEngine(SqlEngine):
         cache: ByteCache | None = None,
     ) -> None:
         limit = byte_size(memory_limit)
-        cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
+        cache = cache or ByteCache.within(limit)
         budget = ByteBudget(limit, limit // 2 + min(cache.limit, limit // 2))
         stack = databases if isinstance(databases, Stack) else Stack(databases)
         server = server_of(stack, DuckServer)

@@ -63,7 +63,7 @@ class MemoryEngine:
         cache: ByteCache | None = None,
     ) -> None:
         self.stack = databases if isinstance(databases, Stack) else Stack(databases)
-        cache = ByteCache(min(256 << 20, memory_limit // 4)) if cache is None else cache
+        cache = cache or ByteCache.within(memory_limit)
         self.budget = ByteBudget(memory_limit, min(cache.limit, memory_limit))
         self.cache: Shelf[Table] = cache.shelf(self)
 

@@ -250,7 +250,7 @@ class SparkEngine(SqlEngine):
         config: Mapping[str, str] | None = None,
     ) -> None:
         limit = byte_size(memory_limit)
-        cache = ByteCache(min(256 << 20, limit // 4)) if cache is None else cache
+        cache = cache or ByteCache.within(limit)
         budget = ByteBudget(limit, min(cache.limit, limit // 2))
         resources = in_use()
         master = resources.master if master is None else master

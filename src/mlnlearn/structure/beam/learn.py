@@ -27,7 +27,7 @@ from mlnlearn.settings import AtLeast
 from mlnlearn.structure.search.crowded import until, warn_where_crowded
 from mlnlearn.structure.search.moves import ClauseFile
 from mlnlearn.structure.search.network import Model
-from mlnlearn.structure.search.settings import LanguageSettings, SearchNotes, SearchRun
+from mlnlearn.structure.search.settings import LanguageSettings, RoundNotes, SearchRun
 from mlnlearn.structure.search.ties import exceeds, ranked
 
 # how many times over clauses may be tried in a step until enough of them are good
@@ -39,20 +39,7 @@ _SCREENING = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class MSLNotes(SearchNotes):
-    """How MSL went.
-
-    Attributes
-    ----------
-    rounds
-        How many rounds there were.
-    """
-
-    rounds: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class MSL(LanguageSettings[MSLNotes]):
+class MSL(LanguageSettings[RoundNotes]):
     """Learn clauses by beam search, by pseudo-likelihood (MSL; Kok & Domingos 2005).
 
     The preset ``"paper"`` has the present defaults, but its name will always mean these.
@@ -100,7 +87,7 @@ class MSL(LanguageSettings[MSLNotes]):
     refitted: Annotated[int, AtLeast(1)] = 10
     max_rounds: Annotated[int, AtLeast(0)] | None = None
 
-    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, MSLNotes]]:
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, RoundNotes]]:
         """Yield the network with the unit clauses alone, and after every round."""
         with self.started(data, course) as search:
             yield from _BeamRun(self, search).steps()
@@ -140,7 +127,7 @@ class _BeamRun:
         self.rounds = 0
         self.is_over = never  # of the screening in a round
 
-    def steps(self) -> Iterator[Fitted[MLN, MSLNotes]]:
+    def steps(self) -> Iterator[Fitted[MLN, RoundNotes]]:
         """Add clauses until no round finds any, then prune."""
         length = 2
         journal = self.search.journal
@@ -166,9 +153,9 @@ class _BeamRun:
             yield self.network(self.model)
         yield self.network(self.search.pruned(self.model))
 
-    def network(self, model: Model) -> Fitted[MLN, MSLNotes]:
+    def network(self, model: Model) -> Fitted[MLN, RoundNotes]:
         """Return a network with what is known of the search."""
-        return self.search.fitted(model, MSLNotes, rounds=self.rounds)
+        return self.search.fitted(model, RoundNotes, rounds=self.rounds)
 
     def over(self, length: int) -> bool:
         """Tell whether the search is at its end."""

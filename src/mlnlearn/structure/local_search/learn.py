@@ -31,7 +31,7 @@ from mlnlearn.structure.search.moves import ClauseFile
 from mlnlearn.structure.search.network import Model
 from mlnlearn.structure.search.settings import (
     LanguageSettings,
-    SearchNotes,
+    RoundNotes,
     SearchRun,
     TargetSettings,
 )
@@ -39,20 +39,7 @@ from mlnlearn.structure.search.ties import exceeds, ranked
 
 
 @dataclass(frozen=True, kw_only=True)
-class ILSNotes(SearchNotes):
-    """How ILS went.
-
-    Attributes
-    ----------
-    rounds
-        How many walks there were.
-    """
-
-    rounds: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ILS(LanguageSettings[ILSNotes]):
+class ILS(LanguageSettings[RoundNotes]):
     """Learn clauses by iterated local search, by pseudo-likelihood (ILS; Biba et al. 2008).
 
     Parameters
@@ -95,7 +82,7 @@ class ILS(LanguageSettings[ILSNotes]):
         """Most literals of scored predicates in a clause; None for any number."""
         return None
 
-    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, ILSNotes]]:
+    def learn(self, data: Data, course: Course) -> Iterator[Fitted[MLN, RoundNotes]]:
         """Yield the network with the unit clauses alone, and after every walk."""
         with self.started(data, course) as search:
             yield from _LocalSearchRun(self, search).steps()
@@ -134,7 +121,7 @@ class _LocalSearchRun:
         self.model = search.start()
         self.rounds = 0
 
-    def steps(self) -> Iterator[Fitted[MLN, ILSNotes]]:
+    def steps(self) -> Iterator[Fitted[MLN, RoundNotes]]:
         """Add the clause of one walk after the other, then prune."""
         journal, failed = self.search.journal, 0
         yield self.fitted(self.model)
@@ -154,9 +141,9 @@ class _LocalSearchRun:
             yield self.fitted(self.model)
         yield self.fitted(self.search.pruned(self.model))
 
-    def fitted(self, model: Model) -> Fitted[MLN, ILSNotes]:
+    def fitted(self, model: Model) -> Fitted[MLN, RoundNotes]:
         """Return a network with what is known of the search."""
-        return self.search.fitted(model, ILSNotes, rounds=self.rounds)
+        return self.search.fitted(model, RoundNotes, rounds=self.rounds)
 
     def walked(self) -> list[object]:
         """Walk; return how many were scored so far, the clause to add and the weights with it."""

@@ -34,6 +34,35 @@ class _AloneFile(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchNotes(Notes):
+    """How a search went.
+
+    Attributes
+    ----------
+    likelihood
+        Weighted pseudo-log-likelihood of the network on the training data.
+    scored
+        How many times a clause was scored.
+    """
+
+    likelihood: float
+    scored: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundNotes(SearchNotes):
+    """How a search in rounds went.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds, or walks, there were.
+    """
+
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchSettings(Learner[MLN, OwnNotes]):
     """Settings of a search by weighted pseudo-likelihood.
 
@@ -142,22 +171,6 @@ class TargetSettings:
     def scored_predicates(self) -> tuple[str, ...]:
         """The target alone."""
         return (self.target,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchNotes(Notes):
-    """How a search went.
-
-    Attributes
-    ----------
-    likelihood
-        Weighted pseudo-log-likelihood of the network on the training data.
-    scored
-        How many times a clause was scored.
-    """
-
-    likelihood: float
-    scored: int
 
 
 @dataclass
