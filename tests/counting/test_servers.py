@@ -9,6 +9,7 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.counting.spark import SparkEngine, SparkServer
+from mlnlearn.data.synthetic import university
 from mlnlearn.errors import InputError
 from mlnlearn.logic.formulas import free_variables
 from mlnlearn.logic.schema import Schema
@@ -170,3 +171,19 @@ def test_spark_itself_counts_as_memory_does(smokers):
     memory = ml.MemoryEngine([database])
     assert found == ml.true_groundings(memory, formula)
     assert_equal_flips(flips, ml.flip_counts(memory, formula, mln.schema["smokes"]))
+
+
+def test_trees_learned_on_spark_are_those_of_memory_in_few_jobs(sail, statements):
+    database = university(30, areas=1, rng=2).databases[0]
+    learner = ml.BoostedRDN(
+        target="advisedBy", steps=1, max_leaves=3, bodies=("publication", "professor", "inPhase")
+    )
+
+    def learned():
+        return [(str(rule), weight) for rule, weight in learner.fit([database]).model.rules()]
+
+    expected = learned()
+    with ml.counting_with("spark", master=sail, config={"spark.sql.shuffle.partitions": "2"}):
+        assert learned() == expected
+    nodes = 3
+    assert 0 < len(statements) <= 6 * nodes

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from numpy.typing import NDArray
 
 from mlnlearn.cache import ByteCache
-from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.arrays import overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import DUCKDB, Dialect
 from mlnlearn.counting.placed import server_of
@@ -106,7 +107,11 @@ class DuckServer:
             self.fetch(f"INSERT INTO {table} {select}")
         return table
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+    def drop(self, table: str) -> None:
+        """Let go of a table."""
+        self.fetch(f"DROP TABLE {table}")
+
+    def load(self, table: str, columns: Mapping[str, NDArray[Any]]) -> str:
         """Make a table from columns; return its name."""
         self.connection.register("facts", dict(columns))
         try:

@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.cache import ByteCache
-from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.arrays import overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import POSTGRESQL, Dialect
 from mlnlearn.counting.placed import server_of
@@ -63,9 +64,14 @@ class PostgresServer:
         """Close the connection; temporary tables go with it."""
         self._end()
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+    def drop(self, table: str) -> None:
+        """Let go of a table."""
+        self.fetch(f"DROP TABLE {table}")
+
+    def load(self, table: str, columns: Mapping[str, NDArray[Any]]) -> str:
         """Make a table from columns that are sent to the server; return its name."""
-        kinds = ", ".join(f"{name} INTEGER" for name in columns)
+        types = {"i": "INTEGER", "f": "DOUBLE PRECISION"}
+        kinds = ", ".join(f"{name} {types[values.dtype.kind]}" for name, values in columns.items())
         with self.connection.cursor() as cursor:
             cursor.execute(f"CREATE TEMP TABLE {table} ({kinds})")
             with cursor.copy(f"COPY {table} FROM STDIN") as copy:

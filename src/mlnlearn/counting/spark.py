@@ -13,11 +13,13 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from numpy.typing import NDArray
+
 from mlnlearn.cache import ByteCache
-from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.arrays import overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import SPARK, Dialect
 from mlnlearn.counting.placed import server_of
@@ -139,16 +141,22 @@ class SparkServer:
         """Drop the views; the session stays for others."""
         self._end()
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
+    def drop(self, table: str) -> None:
+        """Let go of a view."""
+        self.session.catalog.dropTempView(table)
+        self._views.remove(table)
+
+    def load(self, table: str, columns: Mapping[str, NDArray[Any]]) -> str:
         """Make a view of columns that are sent to the server; return its name."""
         import pyarrow as pa  # noqa: PLC0415 - comes with the client
 
-        name = self._prefix + table
-        types = ", ".join(f"{column} INT" for column in columns)
+        view = self._prefix + table
+        kinds = {"i": "INT", "f": "DOUBLE"}
+        types = ", ".join(f"{name} {kinds[values.dtype.kind]}" for name, values in columns.items())
         frame = self.session.createDataFrame(pa.table(dict(columns)), schema=types)
-        frame.createOrReplaceTempView(name)
-        self._views.append(name)
-        return name
+        frame.createOrReplaceTempView(view)
+        self._views.append(view)
+        return view
 
     def fields(self, relation: str) -> list[StructField]:
         """Return the columns of a relation."""

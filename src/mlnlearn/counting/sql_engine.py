@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.cache import ByteCache, Shelf
-from mlnlearn.counting.arrays import Codes, overflow
+from mlnlearn.counting.arrays import overflow
 from mlnlearn.counting.budget import ByteBudget
 from mlnlearn.counting.dialect import Dialect
 from mlnlearn.counting.plan import Plan
@@ -48,8 +49,12 @@ class Server(Protocol):
         """The SQL that it understands."""
         ...
 
-    def load(self, table: str, columns: Mapping[str, Codes]) -> str:
-        """Make a table from columns, and return what it is called there."""
+    def load(self, table: str, columns: Mapping[str, NDArray[Any]]) -> str:
+        """Make a table from columns of codes or numbers; return what it is called there."""
+        ...
+
+    def drop(self, table: str) -> None:
+        """Let go of a table that was loaded."""
         ...
 
     def fetch(self, statement: str) -> Answer:
@@ -239,6 +244,10 @@ class SqlEngine:
             (rows,) = self.server.fetch(f"SELECT count(*) AS n FROM {answer}")["n"].tolist()
             room.taking(rows * width, rows)
             return self.server.fetch(f"SELECT * FROM {answer}")
+
+    def fact_table(self, predicate: Predicate) -> str:
+        """Return what the table of a predicate's facts is called at the server."""
+        return self._load(predicate).name
 
     def _load(self, predicate: Predicate) -> FactTable:
         """Return the table of a predicate's facts, filling it on first use.

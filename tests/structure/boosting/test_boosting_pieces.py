@@ -160,7 +160,7 @@ def test_what_the_cache_drops_again_and_again_is_summed(areas):
         language = language_of(world, "advisedBy", ["publication", "student"], max_constants=0)
         rows = np.zeros((3, 50), np.int32)
         features = Features(world, rows, ("person", "person"), language)
-        unit = features._units((), True)[0]
+        unit = features.units((), True)[0]
         made = [features._whole(unit) is not None]
         for _ in range(3):
             features._kept.cache._kept.clear()

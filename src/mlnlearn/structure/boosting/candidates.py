@@ -171,7 +171,7 @@ class CandidateCounter:
         first, names, found = [], [], []
         size = 0
         for template in templates:
-            constants = self._constants(template)
+            constants = self.constants(template)
             first.append(size)
             names.append(constants)
             for name in constants or ("",):
@@ -196,7 +196,7 @@ class CandidateCounter:
             listed.append(found[1])
             used.append(template)
             first.append(size)
-            names.append(self._constants(template))
+            names.append(self.constants(template))
             size += max(len(names[-1]), 1)
         programs = joined_programs(listed)
         programs["candidate"] = first
@@ -217,7 +217,18 @@ class CandidateCounter:
             prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
         )
 
-    def _constants(self, template: Template) -> tuple[str, ...]:
+    def layout(self, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
+        """Return candidates without counts."""
+        names = tuple(self.constants(template) for template in templates)
+        ends = np.cumsum([max(len(listed), 1) for listed in names]).tolist()
+        nothing = np.empty(0, np.int32)
+        firsts = (0, *ends[:-1])
+        return FeatureBlock(
+            prefix, tuple(templates), firsts, names, ends[-1], nothing, nothing, nothing
+        )
+
+    def constants(self, template: Template) -> tuple[str, ...]:
+        """Return the constants that a template stands for, if any."""
         if template.slot is None:
             return ()
         return tuple(self.world.values(template.pattern.predicate.types[template.slot])[0])

@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, times
 from mlnlearn.counting.bindings import Bindings, Flip
+from mlnlearn.counting.example_sums import ExampleSums
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
-from mlnlearn.structure.boosting.tables import PIECE, ViewTables, joined
+from mlnlearn.structure.boosting.tables import PIECE, TablesElsewhere, ViewTables, joined
 from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, Path, linked, parts
 from mlnlearn.threads import in_order
 
@@ -108,6 +109,8 @@ class Features:
         Which literals may be tried.
     flip
         Where the target may stand in its own bodies: every example, taken as false.
+    elsewhere
+        Who sums over examples where the facts are; None to do so here.
 
     Examples
     --------
@@ -131,17 +134,20 @@ class Features:
         types: tuple[str, ...],
         language: BodyLanguage,
         flip: Flip | None = None,
+        elsewhere: ExampleSums | None = None,
     ) -> None:
         self.world, self.types = world, types
-        self.views = ExampleViews(np.ascontiguousarray(examples), _VIEWED)
+        self.elsewhere = elsewhere if flip is None else None
+        least = _VIEWED if self.elsewhere is None else 0
+        self.views = ExampleViews(np.ascontiguousarray(examples), least)
         self.own = None if flip is None else flip.predicate
         self.counter = CandidateCounter(world, types, language, self.own)
         self.most_rows = max(PIECE, _ROWS_PER_EXAMPLE * len(self))
         cache = in_use().cache
         self._kept: Any = cache.shelf(self)
         self._most_kept = cache.limit // 2
-        everyone = self.views.everyone
-        self._tables = {id(everyone): ViewTables(world, everyone, flip, self._kept)}
+        self._flip = flip
+        self._tables: dict[int, ViewTables] = {}
         self._passing: set[int] = set()
         self._made: Counter[int] = Counter()
         self._keys = count()
@@ -188,7 +194,7 @@ class Features:
             kept = self._whole(unit)
             return None if kept is None else (work(unit, kept),)
 
-        units = self._units(body, pairs)
+        units = self.units(body, pairs)
         passing: list[Unit] = []
         for unit, found in zip(units, self._shared(whole, units), strict=True):
             if found is None:
@@ -265,10 +271,16 @@ class Features:
         view = self.views.view(part.places)
         with self._making:
             if id(view) not in self._tables:
-                self._tables[id(view)] = ViewTables(self.world, view, None, self._kept)
+                self._tables[id(view)] = self._made_tables(view)
         return self._tables[id(view)]
 
-    def _units(self, body: Body, pairs: bool) -> list[Unit]:
+    def _made_tables(self, view: ExampleView) -> ViewTables:
+        if self.elsewhere is not None:
+            return TablesElsewhere(self.world, view, self._kept, self.elsewhere)
+        flip = self._flip if view is self.views.everyone else None
+        return ViewTables(self.world, view, flip, self._kept)
+
+    def units(self, body: Body, pairs: bool) -> list[Unit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
         if body not in self._alone:
             alone = [(0, (), self.counter.single(body))]
@@ -308,7 +320,9 @@ class Features:
         found = []
         for part, alike in groups.items():
             tables = self._of_view(part)
-            most, last = self._rows_of(tables, (*part.path, *prefix))
+            most, last = 0, 1  # a server has no such limit
+            if self.elsewhere is None:
+                most, last = self._rows_of(tables, (*part.path, *prefix))
             if last:
                 key = next(self._keys)
                 made = key, place, part.path, part.rest, tables, prefix, alike, order, most

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.example_sums import counted_elsewhere
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.examples import Examples
 from mlnlearn.logic.atoms import Predicate
@@ -142,6 +143,7 @@ class Boosting:
     ) -> None:
         self.world, self.settings, self.base, self.seed = world, settings, base, seed
         self.adds = adds
+        self.elsewhere = counted_elsewhere(world)
         self.targets: list[TargetState] = []
         for number, (name, language) in enumerate(languages.items()):
             rng = np.random.default_rng([seed, number])
@@ -287,7 +289,8 @@ class Boosting:
         rows, labels = state.pool.rows[:, part], state.pool.labels[part]
         recursive = any(mode.predicate == state.predicate for mode in state.language.modes)
         flip = without_itself(state.predicate, rows, labels) if recursive else None
-        features = Features(self.world, rows, state.predicate.types, state.language, flip=flip)
+        types = state.predicate.types
+        features = Features(self.world, rows, types, state.language, flip, self.elsewhere)
         if everyone:
             state.features = features
         return features

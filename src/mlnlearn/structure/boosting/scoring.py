@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.example_sums import AskedCandidates, ExampleSums
 from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.candidates import FeatureBlock
 from mlnlearn.structure.boosting.features import Features, Unit
+from mlnlearn.structure.boosting.tables import literals_of
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -223,8 +225,15 @@ def node_sums(
     rest
         Whether sums over the examples without groundings are wanted, as a split needs them.
     """
-    pieces: dict[object, tuple[int, FeatureBlock, Floats]] = {}
     columns = _NodeColumns(features, regression)
+    if features.elsewhere is not None:
+        asked = features.units(body, pairs)
+        return NodeSums(
+            regression,
+            rest,
+            list(_from_elsewhere(features.elsewhere, features, asked, columns, rest)),
+        )
+    pieces: dict[object, tuple[int, FeatureBlock, Floats]] = {}
 
     def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[tuple[int, FeatureBlock, Floats]]:
         """Add blocks to their sums, and return those that are complete."""
@@ -245,6 +254,39 @@ def node_sums(
         entry for found in features.each(body, pairs, columns.members, added) for entry in found
     ]
     return NodeSums(regression, rest, [*whole, *pieces.values()])
+
+
+def _from_elsewhere(
+    elsewhere: ExampleSums,
+    features: Features,
+    units: Iterable[Unit],
+    columns: _NodeColumns,
+    rest: bool,
+) -> Iterator[tuple[int, FeatureBlock, Floats]]:
+    """Yield the sums of units that a server of SQL makes: one table of examples a view."""
+    alike: dict[tuple[int, Body], list[Unit]] = {}
+    for unit in units:
+        alike.setdefault((id(unit.view), unit.rest), []).append(unit)
+    existential = columns.regression.existential
+    names = ("g", "w", "n") if existential or not rest else ("g", "w", "n", "y", "z")
+    for group in alike.values():
+        members = columns.members(group[0])
+        numbers = columns.of(group[0])[members].T
+        asked = [
+            AskedCandidates((*literals_of(u.path), *u.prefix, t.pattern), t.slot)
+            for u in group
+            for t in u.templates
+        ]
+        examples = np.ascontiguousarray(group[0].view.examples[:, members])
+        given = dict(zip(names, map(np.ascontiguousarray, numbers), strict=False))
+        found = iter(elsewhere.sums(examples, given, asked, existential=existential))
+        for unit in group:
+            block = features.counter.layout(unit.prefix, unit.templates)
+            sums = np.zeros((block.size, len(names)))
+            for first, _ in zip(block.first, unit.templates, strict=True):
+                for slot, row in next(found).items():
+                    sums[first + slot] = row
+            yield unit.key, replace(block, place=unit.place, order=unit.order), sums
 
 
 def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:

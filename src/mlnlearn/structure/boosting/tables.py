@@ -11,8 +11,9 @@ import numpy as np
 
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.bindings import Bindings, Flip
+from mlnlearn.counting.example_sums import ExampleSums
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Pattern
+from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.structure.boosting.views import ExampleView, Gap, Path
 
 CHUNK = 1 << 16
@@ -89,6 +90,25 @@ class ViewTables:
 
     def _most_rows(self, path: Path) -> int:
         return max((self.rows(path[:k]) for k in range(len(path) + 1)), default=0)
+
+
+class TablesElsewhere(ViewTables):
+    """Binding tables of a view that a server of SQL joins, not we."""
+
+    def __init__(
+        self, world: Objects, view: ExampleView, kept: Any, elsewhere: ExampleSums
+    ) -> None:
+        super().__init__(world, view, None, kept)
+        self._elsewhere = elsewhere
+
+    def groundings(self, path: Path) -> Ints:
+        """Return how many groundings a conjunction has for each example."""
+        return self._elsewhere.groundings(self.view.examples, literals_of(path))
+
+
+def literals_of(path: Path) -> Body:
+    """Return the literals of a path that are joined."""
+    return tuple(literal for literal in path if not isinstance(literal, Gap))
 
 
 def extended(table: Bindings, literal: Pattern | Gap) -> Bindings:

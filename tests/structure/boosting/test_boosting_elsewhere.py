@@ -1,0 +1,79 @@
+"""Boosting that sums where the facts are gives the models that boosting in memory gives."""
+
+import numpy as np
+import pytest
+
+import mlnlearn as ml
+from mlnlearn.counting import example_sums
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
+from mlnlearn.counting.sql_engine import FullServerError
+from mlnlearn.data.synthetic import university
+
+LEARNERS = {
+    "dependency network": ml.BoostedRDN(target="advisedBy", steps=1, max_leaves=4),
+    "trees": ml.BoostedMLN(target="advisedBy", steps=1, max_leaves=4),
+    "clauses": ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, beam=3),
+    "one argument": ml.BoostedRDN(target="professor", steps=1, max_leaves=3),
+    "paper": ml.BoostedRDN(target="advisedBy", steps=1, negatives="paper"),
+}
+
+
+@pytest.fixture
+def facts(tmp_path):
+    ml.write_parquet(university(30, areas=1, rng=3).databases[0], tmp_path / "facts")
+    return tmp_path / "facts"
+
+
+def learned(learner, database):
+    return [(str(rule), weight) for rule, weight in learner.fit([database]).model.rules()]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_models_do_not_depend_on_where_sums_are_made(facts, kind, monkeypatch):
+    learner = LEARNERS[kind]
+    with ml.counting_with("memory"):
+        expected = learned(learner, ml.facts_in_place(facts))
+    monkeypatch.setattr(example_sums, "_BYTES_OF_ARGUMENT", 1 << 40)
+    with ml.counting_with("duckdb", "400MB"):
+        placed = ml.facts_in_place(facts)
+        found = learned(learner, placed)
+    assert [rule for rule, _ in found] == [rule for rule, _ in expected]
+    weights, others = ([weight for _, weight in rules] for rules in (found, expected))
+    if kind == "clauses":  # counts times numbers are not rounded so far that all sums are exact
+        np.testing.assert_allclose(weights, others, rtol=1e-12)
+    else:
+        assert weights == others
+    if kind != "paper":  # whose next steps ask for the values of all examples
+        assert "publication" not in placed.true._loaded
+
+
+def test_facts_that_fit_are_joined_in_memory(facts, monkeypatch):
+    with ml.counting_with("duckdb", "100MB"):
+        assert example_sums.counted_elsewhere(Objects([ml.facts_in_place(facts)])) is None
+        monkeypatch.setattr(example_sums, "_BYTES_OF_ARGUMENT", 1 << 20)
+        assert example_sums.counted_elsewhere(Objects([ml.facts_in_place(facts)])) is not None
+    with ml.counting_with("memory"):
+        assert example_sums.counted_elsewhere(Objects([ml.facts_in_place(facts)])) is None
+
+
+def test_a_server_without_room_is_asked_for_less_at_a_time_and_then_refused(monkeypatch):
+    database = university(20, areas=1, rng=3).databases[0]
+    publication = database.schema["publication"]
+    asked = [example_sums.AskedCandidates((Pattern(publication, (1, 0)),), None)] * 5
+    people = np.array([[0, 0], [0, 1]], np.int32)
+    with ml.DuckEngine([database], threads=1) as engine:
+        sums = example_sums.ExampleSums(engine)
+        expected = sums.sums(people, {"g": np.ones(2)}, asked, existential=True)
+        fetch, most = engine.server.fetch, [2]
+
+        def fetch_little(statement):
+            if statement.count("DISTINCT") > most[0]:
+                raise FullServerError("no room")
+            return fetch(statement)
+
+        monkeypatch.setattr(engine.server, "fetch", fetch_little)
+        assert sums.sums(people, {"g": np.ones(2)}, asked, existential=True) == expected
+        most[0] = 0
+        with pytest.raises(ml.MemoryLimitError, match="do not fit"):
+            sums.sums(people, {"g": np.ones(2)}, asked, existential=True)
