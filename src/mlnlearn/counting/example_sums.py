@@ -73,11 +73,12 @@ class ExampleSums:
     >>> with DuckEngine([Database.from_facts(schema, facts)], threads=1) as engine:
     ...     sums = ExampleSums(engine)
     ...     likes = (Pattern(schema["likes"], (0, 1)),)
-    ...     sums.groundings(people, likes).tolist()
+    ...     groundings = sums.groundings(people, likes)
     ...     numbers = {"g": np.array([2.0, 4.0, 8.0])}
-    ...     [found] = sums.sums(people, numbers, [AskedCandidates(likes, None)], existential=True)
-    >>> found
-    {0: [2.0]}
+    ...     asked = [AskedCandidates(likes, None)]
+    ...     found = sums.sums(people, numbers, asked, existential=True)
+    >>> groundings.tolist(), found
+    ([2, 0, 0], [{0: [2.0]}])
     """
 
     def __init__(self, engine: SqlEngine) -> None:
