@@ -30,7 +30,7 @@ from studies.published import figure, tables
 Learner = SearchSettings[Any]
 
 MEANS, SINGLE = tables()["dinh2011", "3"], tables()["dinh2011", "4"]
-TARGETS = {"imdb workedUnder": ("imdb", "workedUnder"), "uwcse advisedBy": ("uwcse", "advisedBy")}
+TARGETS = {row: tuple(row.split()) for row in SINGLE.rows}
 LEARNERS: Mapping[str, Learner] = {
     "LSM": LSM(),
     "LSM, held out": LSM(held_out=True),
@@ -43,6 +43,8 @@ TARGETED: Mapping[str, type[DMSP | DiscriminativeILS]] = {
     "DMSP": DMSP,
     "ILS-DSL": DiscriminativeILS,
 }
+# what is left out of the rules for one predicate
+LEFT_OUT = {"cora": ("ILS-DSL",)}
 DATA = ("imdb", "uwcse")
 FOLDS = 5
 SAMPLING = Sampling(samples=200, burn_in=100, chains=10)
@@ -209,6 +211,8 @@ def target_rows(options: Options) -> Iterator[list[str]]:
         shown = [SINGLE.cell(row, "AUC-PR, DMSP"), SINGLE.cell(row, "CLL, DMSP"), *["–"] * 5]
         yield [f"{row}: DMSP, published", "5", *shown]
         for label, kind in TARGETED.items():
+            if label in LEFT_OUT.get(data, ()):
+                continue
             learner = kind(target=target)
             tasks = [Task(data, fold, label, learner, target) for fold in range(FOLDS)]
             found = run_tasks(learn_and_predict, tasks, options, f"{data}, {label}")

@@ -28,6 +28,7 @@ from mlnlearn.weights.conditional import learn_conditional
 from mlnlearn.weights.generative import learn_pseudolikelihood
 from studies.common import Options, Study, markdown_table, run, run_tasks
 from studies.gslp_answers import predict_together
+from studies.gslp_tables import VISITS
 from studies.khot2011 import RATIO, REPEATS, Question, folds_of
 from studies.published import NOTHING, tables
 
@@ -36,6 +37,11 @@ LEARNERS: Mapping[str, SearchSettings[Any]] = {
     "Motif-L": LSM(max_literals=10, max_variables=10),
     "LHL": LHL(),
     "BUSL": BUSL(),
+}
+# on Cora, where scoring a clause takes longest, fewer and shorter ones; the paper's have 4 literals
+SHORTER: Mapping[str, SearchSettings[Any]] = {
+    "Motif-S": LSM(max_literals=4, max_variables=4, walks=200, max_clauses=2000),
+    "LHL": LHL(max_literals=4, max_variables=4, max_clauses=2000),
 }
 HAND_WRITTEN = "A-D"
 # the clauses that are known of the paper's hand-written network, in the words of these data
@@ -55,13 +61,15 @@ STUDY = Study(
     name="khot2011_systems",
     title="The other systems of the boosting tables",
     about=(
-        "Tables II, IV and V of Khot, Natarajan, Kersting and Shavlik (2011), the rows of systems "
-        "that are not boosting. Motif-S, Motif-L, LHL and BUSL learn one network over all "
+        "Tables II to V of Khot, Natarajan, Kersting and Shavlik (2011), the rows of systems that "
+        "are not boosting. Motif-S, Motif-L, LHL and BUSL learn one network over all "
         "predicates, with weights by pseudo-likelihood; Motif-S has clauses of up to 5 literals, "
         "Motif-L of up to 10. A-D are hand-written rules, ten that are known of the paper's, with "
         "weights that maximise the likelihood of `advisedBy` given the rest. Settings are the "
         "defaults. In a test fold all atoms of the target are unknown and all other predicates "
-        "are evidence; answers are exact where possible, else sampled, with a bound in samples. "
+        "are evidence; answers are exact where possible, else sampled, with a bound in samples. On "
+        "Cora, too, each of the four targets is asked given the other three, where the paper asks "
+        "for all four at once; two folds of five, and fewer clauses, which the settings have. "
         "Means over folds ± the standard deviation over folds. The paper does not say which "
         "negatives table IV is about: all are taken. Where the paper has a row and ours differs "
         "much, remember that the programs it ran had limits of time and kept few clauses; ours "
@@ -73,6 +81,7 @@ STUDY = Study(
             for label, learner in LEARNERS.items()
             for name, value in asdict(learner).items()
         },
+        **{f"{label}, Cora": learner for label, learner in SHORTER.items()},
         "negatives in tests": f"all; {RATIO:g} for each positive, {REPEATS} samples",
         "A-D, rules": "; ".join(ADVISED.strip().splitlines()),
     },
@@ -120,6 +129,14 @@ ASKED = (
         5,
     ),
     Asked(
+        "III",
+        "cora",
+        "schema.mln",
+        {name: name for name in ("sameBib", "sameVenue", "sameTitle", "sameAuthor")},
+        ("Motif-S", "LHL"),
+        2,
+    ),
+    Asked(
         "IV",
         "imdb_khot",
         "schema.mln",
@@ -149,13 +166,15 @@ class Task:
     test: int
 
 
-def learn(system: str, train: Sequence[Database], targets: Sequence[str]) -> MLN:
+def learn(task: Task, train: Sequence[Database]) -> MLN:
     """Learn a network from the training folds."""
+    system, targets = task.system, task.targets
     if system == HAND_WRITTEN:
         rules = MLN.parse(f"{train[0].schema}\n{ADVISED}")
         started = learn_pseudolikelihood(rules, train, sigma=100.0).mln
         return learn_conditional(started, train, targets).mln
-    return LEARNERS[system].fit(train).model
+    learners = SHORTER if task.data == "cora" else LEARNERS
+    return learners[system].fit(train).model
 
 
 def run_task(task: Task) -> dict[str, Any]:
@@ -165,13 +184,15 @@ def run_task(task: Task) -> dict[str, Any]:
     databases = [replace(fold, schema=schema) for fold in folds]
     test = databases.pop(task.test)
     start = time.process_time()
-    model = learn(task.system, databases, task.targets)
+    model = learn(task, databases)
     learned = time.process_time()
     found: dict[str, Any] = {}
     approximate = []
     for target in task.targets:
         examples = positives_and_negatives([test], target)
-        predicted, is_approximate = predict_together(model, test, examples, SAMPLING)
+        predicted, is_approximate = predict_together(
+            model, test, examples, SAMPLING, VISITS if task.data == "cora" else None
+        )
         approximate += [target] * is_approximate
         labels, values = predicted.label, predicted.probability
         found[target] = {
@@ -193,7 +214,7 @@ def column_of(table: str, metric: str, test_set: str, target: str) -> str:
     """Return the name of a column of the paper; empty where the paper has none."""
     if table == "II":
         return f"{metric}, {TEST_SETS[test_set]}"
-    if table == "IV":
+    if table in ("III", "IV"):
         return f"{metric}, {target}" if test_set == "all" else ""
     return f"{metric}, {test_set}, {target}"
 

@@ -14,6 +14,7 @@ from studies.__main__ import all_studies, fitting, listing, run_studies
 from studies.common import (
     Options,
     Study,
+    bold_best,
     comparison_table,
     machine,
     markdown_table,
@@ -144,6 +145,11 @@ def test_a_page_from_a_cache_has_the_time_that_its_tasks_took(tmp_path, monkeypa
     run_tasks(square, tasks, options, "squares")
     text = page(STUDY, options, [], (0, 0))
     assert "2 tasks done before, 1,200 CPU s for 2 of these tasks when they were done" in text
+
+
+def test_the_spread_is_no_part_of_the_figure_that_is_bold():
+    rows = bold_best([["ours", "0.50 ± 0.9"], ["published", "0.61±0.01"]], [1], lambda label: "")
+    assert [row[1] for row in rows] == ["0.50 ± 0.9", "**0.61±0.01**"]
 
 
 def test_what_reads_the_pages_of_others_comes_last():
