@@ -9,7 +9,8 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Atom, Comparison, Variable
 from mlnlearn.logic.formulas import EitherSign, Exists, Forall, Formula, Rule, children
 from mlnlearn.logic.schema import Schema
-from mlnlearn.syntax.mln import MlnFile, reads_as_declaration
+from mlnlearn.syntax.mln import MlnFile
+from mlnlearn.syntax.statements import reads_as_declaration
 from mlnlearn.syntax.symbols import is_reserved, is_symbol_name
 from mlnlearn.syntax.tokens import is_variable_name, tokenize
 
