@@ -528,3 +528,10 @@ def test_moments_of_common_programs_are_read(cell, day):
     spelled = moment_spelling([cell]) or digits_spelling("issued_date", [cell])
     seconds = read_moments([cell, day], spelled)
     assert str(np.datetime64(int(seconds[0]), "s"))[:10] == day
+
+
+def test_a_day_that_all_rows_share_still_says_when_they_are_from():
+    rows = {"id": Column.of(range(30)), "day": Column.of(["2021-02-03"] * 30)}
+    _, mapping = build_database([Table("claim", rows, ("id",))], None, "")
+    assert mapping["claim"].time == "day"
+    assert mapping["claim"]["day"].note == "always the same day"

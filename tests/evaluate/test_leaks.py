@@ -108,3 +108,43 @@ def test_the_time_until_another_moment_tells_the_label():
     found = ml.future_leaks(ml.tables_data({"order": order}).data, "order.late")
     assert [leak.column for leak in found] == ["shipped"]
     assert "time from ordered to shipped" in found[0].why
+
+
+def test_tables_that_have_rows_for_some_labels_only():
+    rng = np.random.default_rng(4)
+    churned = rng.random(300) < 0.4
+    tables = {
+        "customers": pd.DataFrame({"customer_id": range(1, 301), "churned": churned}),
+        "reasons": pd.DataFrame(
+            {"customer_id": np.flatnonzero(churned) + 1, "text": rng.integers(0, 3, churned.sum())}
+        ),
+        "calls": pd.DataFrame({"id": range(500), "customer_id": rng.integers(1, 301, 500)}),
+    }
+    found = ml.future_leaks(ml.tables_data(tables).data, "customers.churned")
+    assert [leak.table for leak in found] == ["reasons"]
+    assert 'reasons = { kind = "skip" }' in str(found[0])
+
+
+def test_of_a_task_tables_without_a_time_are_suspicious_and_those_with_one_are_not(tmp_path):
+    rng = np.random.default_rng(4)
+    soon = rng.random(300) < 0.4
+    policies = np.flatnonzero(soon) + 1
+    tables = {
+        "policies": pd.DataFrame({"policy_id": range(1, 301), "kind": ["a", "b", "c"] * 100}),
+        "claims": pd.DataFrame(
+            {"claim_id": range(len(policies)), "policy_id": policies, "day": "2021-02-03"}
+        ),
+        "settled": pd.DataFrame({"claim_id": range(len(policies)), "paid": "yes"}),
+        "cases": pd.DataFrame(
+            {
+                "policy_id": policies,
+                "team": ["x", "y"] * (len(policies) // 2) + ["x"] * (len(policies) % 2),
+            }
+        ),
+    }
+    path = tmp_path / "task.csv"
+    lines = [f"{n + 1},2021-01-01,{int(s)}" for n, s in enumerate(soon)]
+    path.write_text("policy_id,as of,soon\n" + "\n".join(lines) + "\n")
+    given = ml.tables_data(tables, task=path)
+    found = ml.future_leaks(given.data, given.task.target)
+    assert [leak.table for leak in found] == ["cases"]

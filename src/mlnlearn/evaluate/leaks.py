@@ -33,13 +33,18 @@ _MOST_EXAMPLES = 200_000
 
 @dataclass(frozen=True)
 class FutureLeak:
-    """A column, and why it looks as if it were known only later."""
+    """A column, or (with none) a table, and why it looks as if it were known only later."""
 
     table: str
     column: str
     why: str
 
     def __str__(self) -> str:
+        if not self.column:
+            return (
+                f"{self.table} {self.why}; if they come only afterwards, leave them out, "
+                f'with a mapping: {toml_key(self.table)} = {{ kind = "skip" }}'
+            )
         place = ".".join(map(toml_key, (self.table, "columns", self.column)))
         return (
             f"{self.table}.{self.column} {self.why}; if it is known only afterwards, leave it out, "
@@ -53,7 +58,8 @@ def future_leaks(data: Data, target: str) -> list[FutureLeak]:
     Columns of the examples' own rows, and of the entities that a task speaks of, are suspicious
     where they are filled for some labels and empty for the others, where they alone (or the time
     from the row's own moment to theirs) tell the label of nearly all rows, or where they hold
-    moments after those that the task asks about.
+    moments after those that the task asks about. So are tables whose rows are there for some labels
+    only; of a task, those whose rows have no time.
 
     Parameters
     ----------
@@ -76,7 +82,28 @@ def future_leaks(data: Data, target: str) -> list[FutureLeak]:
         if suspicious and _tells(Number(part.values), examples, filled_too=False):
             said = f"tells the label of more than {_SURE:.1%} of the rows, by the {name}"
             found.append(FutureLeak(base.name, later, said))
-    return found
+    return [*found, *_telling_tables(view, examples)]
+
+
+def _telling_tables(view: Relational, examples: RowExamples) -> Iterator[FutureLeak]:
+    """Yield tables that have rows for some labels only."""
+    base = examples.base
+    known, label = examples.known, examples.label[examples.known]
+    if len(label) < _FEWEST or not examples.classes:
+        return
+    asked = [(link.to, link.codes) for link in base.links.values() if base.times is not None]
+    if base.name in view.row_sets and view[base.name].rows == base.rows and base.times is None:
+        asked = [(base.name, np.arange(base.rows, dtype=np.int32))]
+    for entity, rows in asked:
+        for table, link in view.pointing[entity]:
+            there = view[table]
+            if table == base.name or (base.times is not None and there.times is not None):
+                continue  # rows with a time count only where they are earlier
+            counts = np.bincount(np.maximum(there.links[link].codes, -1) + 1, None, 1)[1:]
+            has = np.append(counts, np.zeros(view[entity].rows + 1 - len(counts)))[rows] > 0
+            said = _filled_for(has[known], label, examples)
+            if said and _best_guess(np.zeros(len(label), np.int64), label, examples) <= _USUAL:
+                yield FutureLeak(table, "", f"has rows {_of_rows(said)}")
 
 
 def _columns(
@@ -140,6 +167,10 @@ def _tells(column: Column, examples: RowExamples, *, filled_too: bool = True) ->
         where = "the rows" if filled.all() else "the rows where it is filled"
         return f"alone tells the label of more than {_SURE:.1%} of {where}"
     return ""
+
+
+def _of_rows(said: str) -> str:
+    return said.removeprefix("is filled ").replace("and empty for", "and none for")
 
 
 def _filled_for(filled: NDArray[np.bool_], label: Floats, examples: RowExamples) -> str:

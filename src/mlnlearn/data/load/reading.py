@@ -105,6 +105,9 @@ def _judge_alone(name: str, column: Column, declared: str) -> Reading | None:
         return Reading("skip", "empty") if rows else Reading("value", "no rows")
     if len(names) == 1 and rows >= ENOUGH_ROWS:
         # a type may have values that these rows do not show, but nothing can be learned of them
+        day = None if is_identifier(name) else moment_spelling(names)
+        if not column.has_missing and day is not None:  # when rows are from matters all the same
+            return Reading("time", _spelled_as("always the same day", day), day)
         if not column.has_missing:
             return Reading("skip", f"always {_shown(names[0])}")
         return Reading("flag", f"{_shown(names[0])} or empty", true=names[0])
