@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,16 +91,9 @@ def query_in_chunks(
     if not names:
         raise InputError("no query predicate given", hint="name one, such as smokes")
     in_chunks = method == "auto" and not whole
+    about: dict[str, Any] = {"open": open, "closed": closed, "query_evidence": query_evidence}
     if isinstance(model, RelationalModel):
-        yield query(
-            model,
-            database,
-            names,
-            method=method,
-            open=open,
-            closed=closed,
-            query_evidence=query_evidence,
-        )
+        yield query(model, database, names, method=method, **about)
         return
     if not isinstance(model, MLN) and (open or query_evidence):
         raise InputError("a boosted model takes neither open predicates nor query evidence")
@@ -110,21 +104,11 @@ def query_in_chunks(
             yield model.query(database, names, closed=closed, method=method, sampling=sampling)
             return
     else:
-        opened = open_predicates(
-            database, names, open=open, closed=closed, query_evidence=query_evidence
-        )
+        opened = open_predicates(database, names, **about)
         plan = _of_network(model, database, names, opened) if in_chunks else None
         if plan is None:
-            yield query(
-                model,
-                database,
-                names,
-                method=method,
-                open=open,
-                closed=closed,
-                query_evidence=query_evidence,
-                **asdict(sampling or Sampling()),
-            )
+            how = asdict(sampling or Sampling())
+            yield query(model, database, names, method=method, **about, **how)
             return
     for name in names:
         yield from _answered(plan, name, atoms or ATOMS)
