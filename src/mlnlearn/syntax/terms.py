@@ -27,12 +27,18 @@ _FUNCTIONS = {
 }
 NUMBER_FUNCTIONS = ("min", "max", "abs")
 """Functions of numbers that may be written after ``fn:``."""
-BUILT_IN_TESTS = {"greaterThan": ">", "greaterThanEq": ">=", "lessThan": "<", "lessThanEq": "<="}
+BUILT_IN_TESTS = {
+    "greaterThan": ">",
+    "greaterThanEq": ">=",
+    "lessThan": "<",
+    "lessThanEq": "<=",
+    "equals": "=",
+}
 _UNKNOWN_BUILT_INS = (
     *("concat", "substr", "sqrt", "contains", "startsWith", "endsWith", "length", "lower", "upper"),
     *("trim", "strpos", "split_part", "replace", "regex_replace", "initcap"),
 )
-_OF_ONE = ("succ", "abs")
+_OF_ONE = ("succ", "prec", "abs")
 BUILT_IN_FUNCTIONS = (*_FUNCTIONS, *_OF_ONE)
 """Functions of whole numbers, where nothing else is declared so."""
 _RETURN_VALUE = ("isReturnValueOf", "ReturnValueOf")
@@ -297,8 +303,9 @@ class TermParser:
         if name.text not in (*_OF_ONE, *_FUNCTIONS) or len(arguments) != wanted:
             return None
         sides = [self.number(read) for read in arguments]
-        if name.text == "succ":
-            return self._calculation("+", sides[0], Constant("1"), name)
+        if name.text in ("succ", "prec"):
+            step = "+" if name.text == "succ" else "-"
+            return self._calculation(step, sides[0], Constant("1"), name)
         if name.text == "abs":
             negative = self._calculation("-", Constant("0"), sides[0], name)
             return self._calculation("max", sides[0], negative, name)

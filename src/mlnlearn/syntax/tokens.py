@@ -44,6 +44,8 @@ _STRAY = {
     "'": "strings stand in double quotes",
     ";": "end a line without it",
     "$": "a line '$name = number' must stand above it",
+    "#": "comments begin with '//'",
+    "%": "comments begin with '//'",
 }
 
 

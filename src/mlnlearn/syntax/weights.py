@@ -84,8 +84,9 @@ def _utility(cursor: Cursor) -> str:
 
 def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
     """Work out ``log(0.9/0.1)``: a word without blanks that is more than a number."""
-    first = cursor.peek()
-    called = first.kind == "name" and first.text in _FUNCTIONS and cursor.peek(1).text == "("
+    signed = int(cursor.at("-", "+"))
+    first = cursor.peek(signed)
+    called = first.text in _FUNCTIONS and cursor.peek(signed + 1).text == "("
     if first.text in table.predicates or not (
         called or first.kind == "number" or first.text == "("
     ):
