@@ -3,12 +3,15 @@
 import gzip
 import os
 import sqlite3
+import time
 
+import duckdb
 import pytest
 
 import mlnlearn as ml
 from mlnlearn.data.load.ddl import read_ddl
 from mlnlearn.data.load.edits import read_edits
+from mlnlearn.data.load.parquet import read_parquet
 from mlnlearn.data.load.sql import read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import read_url, shown_address
@@ -29,6 +32,31 @@ def test_unclosed_comments_and_strings_are_looked_through_once():
         ml.parse_db("//\n" + '\\"' * (LARGE // 2), SCHEMA)
     with pytest.raises(InputErrors, match="1:1: this comment"):
         ml.parse_db("/*/ smokes(Anna)\nsmokes(Bob)\n", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"p({','.join(['t'] * 30_000)})", "p(" * 20_000, "p(" * 20_000 + "x" + ")" * 20_000,
+        "1 p(" + ",".join(["f(x)"] * 10_000) + ")",
+        "1 p(" + "(" * 20_000, ") p(" * 10_000,
+    ],
+)  # fmt: skip
+def test_statements_without_declarations_are_looked_through_once(text):
+    started = time.process_time()
+    with pytest.raises((InputError, InputErrors)):
+        parse_mln(text)
+    assert time.process_time() - started < 4
+
+
+def test_models_of_many_rules_are_read_in_time_that_follows_their_length():
+    started = time.process_time()
+    declared = "".join(f"p{number}(a)\n" for number in range(4000))
+    rules = "".join(f"1 p{number}(x)\n" for number in range(4000))
+    assert len(ml.MLN.parse(declared + rules).rules) == 4000
+    with pytest.warns(DataWarning, match="declares no predicate"):
+        assert len(ml.MLN.parse(rules).schema.predicates) == 4000
+    assert time.process_time() - started < 8
 
 
 def test_digits_that_are_no_number_are_looked_at_once():
@@ -120,6 +148,20 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path):
     for path in (tmp_path / "t.csv", "/dev/zero"):
         with pytest.raises(InputError, match="not a regular file"):
             read_sql(path)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "part/t.parquet", "t/year=2020/t.parquet"])
+def test_pipes_among_files_of_tables_are_not_waited_for(tmp_path, name):
+    """DuckDB opens all files of a folder itself."""
+    pipe = tmp_path / name
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    (tmp_path / "schema.mln").write_text("t(a)\n")
+    with pytest.raises(InputError, match="not a regular file"):
+        read_parquet("t", pipe if pipe.parent == tmp_path else tmp_path / name.split("/")[0])
+    if pipe.parent == tmp_path:
+        with pytest.raises(InputError, match="not a regular file"):
+            ml.facts_in_place(tmp_path)
 
 
 def test_deep_toml():
@@ -259,3 +301,19 @@ def test_files_may_have_an_at_sign():
 def test_whole_numbers_that_nothing_can_hold(steps):
     with pytest.raises(InputError, match="steps"):
         ml.BoostedRDN(target="smokes", steps=steps)
+
+
+def test_views_of_a_file_read_no_other_file(tmp_path):
+    """Facts are counted where they are; what a DuckDB file computes is still its own."""
+    (tmp_path / "secret.txt").write_text("s3cret")
+    with duckdb.connect(str(tmp_path / "facts.duckdb")) as connection:
+        connection.execute("CREATE TABLE q AS SELECT 'A' AS x")
+        connection.execute("CREATE VIEW kept AS SELECT x FROM q")
+        view = f"SELECT content AS x FROM read_text('{tmp_path}/secret.txt')"
+        connection.execute(f"CREATE VIEW p AS {view}")
+    schema = ml.Schema.of("q(a)", "kept(a)")
+    with ml.counting_with("duckdb", "100MB"):
+        placed = ml.facts_in_place(tmp_path / "facts.duckdb", schema)
+        assert ml.true_groundings(ml.open_engine([placed]), schema["kept"]("x")) == [1]
+        with pytest.raises(InputError, match="Permission Error"):
+            ml.facts_in_place(tmp_path / "facts.duckdb", ml.Schema.of("p(a)"))

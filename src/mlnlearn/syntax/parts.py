@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.symbols import QUANTIFIERS, is_reserved
-from mlnlearn.syntax.terms import BUILT_IN_FUNCTIONS, BUILT_IN_TESTS
+from mlnlearn.syntax.terms import BUILT_IN_FUNCTIONS, BUILT_IN_TESTS, DEEPEST
 from mlnlearn.syntax.tokens import Token, is_variable_name
 
 _EQUALS = ("=", "==", "!=", "=/=", "<>")
@@ -58,16 +58,19 @@ class _Use:
         self.names: Counter[tuple[str, int]] = Counter()  # variables of statements
 
     def read(self, tokens: list[Token], number: int) -> None:
-        """Take in one statement."""
+        """Take in one statement; one nested too deep will be refused, and says nothing here."""
+        closing = _closings(tokens)
+        if closing is None:
+            return
         place = 0
         while place < len(tokens):
             if self._applies(tokens, place):
-                end = _closing(tokens, place + 1)
+                end = closing[place + 1]
                 self._apply(tokens, place, end, number)
                 self._equal(tokens, place, end, number)
-            elif (name := self._variable(tokens[place:])) and place + 2 < len(tokens):
+            elif (name := self._variable(tokens[place : place + 2])) and place + 2 < len(tokens):
                 after = place + 2 if self.marked else place + 1
-                other = self._variable(tokens[after + 1 :])
+                other = self._variable(tokens[after + 1 : after + 3])
                 if tokens[after].text in _EQUALS and other:
                     self._join(self._of(name, number), self._of(other, number))
             place += 1
@@ -96,7 +99,7 @@ class _Use:
                 self._join(node, ("value", argument[0].text, 0))
                 continue
             for start in range(len(argument)):
-                if variable := self._variable(argument[start:]):
+                if variable := self._variable(argument[start : start + 2]):
                     self._join(node, self._of(variable, number))
 
     def _equal(self, tokens: list[Token], place: int, end: int, number: int) -> None:
@@ -109,7 +112,7 @@ class _Use:
         self.functions.add(tokens[place].text)
         self.parents.setdefault(value, value)
         other = end + 2 if after else max(0, place - 2 - int(self.marked))
-        if variable := self._variable(tokens[other:]):
+        if variable := self._variable(tokens[other : other + 2]):
             self._join(value, self._of(variable, number))
 
     def _variable(self, tokens: list[Token]) -> str:
@@ -155,6 +158,7 @@ class _Use:
         for (stem, number), times in self.names.items():
             called[self._root(("variable", stem, number))][stem] += times
         kinds: dict[_Node, str] = {}
+        taken: Counter[str] = Counter()
         for kind, name, place in sorted(self.parents, key=lambda node: node[0] != "value"):
             root = self._root((kind, name, place))
             if root in kinds or kind == "variable":
@@ -162,20 +166,32 @@ class _Use:
             stems = called[root].most_common(1)
             plain = stems[0][0] if stems else name if kind == "value" else f"{name}_{place + 1}"
             plain = plain[:1].lower() + plain[1:]
-            while plain in kinds.values() or is_reserved(plain):
-                plain += "_"
-            kinds[root] = plain
+            kinds[root] = _own_name(plain, taken)
         return kinds
 
 
-def _closing(tokens: list[Token], opened: int) -> int:
-    """Return where the parenthesis that opens here closes; the end where it does not."""
-    depth = 0
-    for place in range(opened, len(tokens)):
-        depth += {"(": 1, ")": -1}.get(tokens[place].text, 0)
-        if not depth:
-            return place
-    return len(tokens)
+def _own_name(wanted: str, taken: Counter[str]) -> str:
+    """Return a name that is not taken, and take it; `taken` knows how far each was counted."""
+    name = wanted
+    while name in taken or is_reserved(name):
+        taken[wanted] += 1
+        name = f"{wanted}_" if taken[wanted] == 2 else f"{wanted}_{taken[wanted]}"
+    taken[name] += 1
+    return name
+
+
+def _closings(tokens: list[Token]) -> dict[int, int] | None:
+    """Return where each parenthesis closes, the end where it does not; None if nested too deep."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(place)
+            if len(opened) > 2 * DEEPEST:  # of formulas, and of terms within
+                return None
+        elif token.text == ")" and opened:
+            found[opened.pop()] = place
+    return found | dict.fromkeys(opened, len(tokens))
 
 
 def _arguments(tokens: list[Token]) -> Iterator[list[Token]]:

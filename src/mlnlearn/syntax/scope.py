@@ -82,6 +82,7 @@ class Checker:
         self._compared: list[_Compared] = []
         self._constants: list[tuple[Constant, str, Token]] = []
         self._used: set[str] = set()
+        self._fresh = 0
 
     def report(self, message: str, token: Token, hint: str = "") -> None:
         """Note a problem and go on."""
@@ -190,11 +191,10 @@ class Checker:
         """Return a variable whose name occurs nowhere in the text."""
         if not self._used:
             self._used.update(token.text for token in self.cursor.tokens if token.kind == "name")
-        number = 1
-        while f"v{number}" in self._used:
-            number += 1
-        self._used.add(f"v{number}")
-        return Variable(f"v{number}")
+        self._fresh += 1
+        while f"v{self._fresh}" in self._used:
+            self._fresh += 1
+        return Variable(f"v{self._fresh}")
 
     def finish(self) -> None:
         """Type the comparisons: spread types from side to side, then check them.

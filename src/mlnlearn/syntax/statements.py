@@ -147,6 +147,7 @@ class StatementReader:
 
     def _rule(self, cursor: Cursor, start: Token) -> None:
         """Read one weighted formula to the end of its line."""
+        begin = cursor.index
         rule, checker, utility = read_rule(cursor, self.table)
         place = cursor.source.location(start)
         if not cursor.at_line_end():
@@ -165,7 +166,7 @@ class StatementReader:
                        "says nothing here")  # fmt: skip
             if rule.weight is None:
                 return
-        if any(token.text == ":-" and token.line == start.line for token in cursor.tokens):
+        if any(token.text == ":-" for token in cursor.tokens[begin : cursor.index]):
             self._warn_of_definition(place)
         if self._locked:
             rule = replace(rule, locked=rule.weight is not None)
