@@ -156,6 +156,8 @@ def _in_duckdb(path: Path, schema: Schema) -> Database:
             relations = {name: _parquet(file) for name, file in files.items()}
         else:
             server.connection.execute(f"ATTACH {DUCKDB.literal(str(path))} AS source (READ_ONLY)")
+            # a view of the file must not read others
+            server.connection.execute("SET enable_external_access = false")
             listed = server.fetch(
                 "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' UNION ALL "
                 "SELECT view_name FROM duckdb_views() WHERE database_name = 'source' "
@@ -177,8 +179,9 @@ def _in_duckdb(path: Path, schema: Schema) -> Database:
 
 
 def _parquet(file: Path) -> str:
-    from mlnlearn.data.load.parquet import parquet_relation  # noqa: PLC0415 - loads DuckDB
+    from mlnlearn.data.load.parquet import check_regular, parquet_relation  # noqa: PLC0415 - loads DuckDB
 
+    check_regular(file)
     return parquet_relation(file)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from mlnlearn.data.load.sql import duckdb_columns
 from mlnlearn.data.load.tables import Table
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import open_input
 from mlnlearn.late import late
 
 duckdb = late("duckdb")
@@ -15,14 +16,13 @@ _WILDCARDS = frozenset("*?[")
 
 def read_parquet(name: str, path: Path) -> Table:
     """Read one Parquet file as a table without keys, or a folder of files, which are its parts."""
+    check_regular(path)
     if path.is_dir():
         parts = _literal(path)[:-1] + "/**/*.parquet'"
         relation = f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
         _check_parts(path)
-    elif path.is_file():
-        relation = parquet_relation(path)
     else:
-        raise InputError("cannot read the file: No such file or directory", Location(str(path)))
+        relation = parquet_relation(path)
     try:
         with duckdb.connect() as connection:
             columns = duckdb_columns(connection, relation)
@@ -31,6 +31,14 @@ def read_parquet(name: str, path: Path) -> Table:
         raise InputError(f"not a Parquet file: {first}", Location(str(path))) from None
     filled = {title: column.without_blanks() for title, column in columns.items()}
     return Table(name, filled, source=str(path))
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or device, also as a part of a folder: DuckDB would wait for it for ever."""
+    for file in path.rglob("*.parquet") if path.is_dir() else (path,):
+        if not file.is_dir():
+            with open_input(file):
+                pass
 
 
 def _check_parts(folder: Path) -> None:
