@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import mlnlearn as ml
+from mlnlearn.counting import example_sums
 from mlnlearn.counting.query import Query
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded, build_database
@@ -76,6 +77,32 @@ def by_default(database: Database) -> str:
     """Learn who advises whom, from as many examples as RDN-B takes by itself."""
     model = ml.BoostedRDN(target="advisedBy", steps=3).fit([database]).model
     return f"{len(model.rules()):,} rules"
+
+
+def by_sql(database: Database) -> str:
+    """Learn a tree with all sums over examples made by DuckDB, though the facts would fit."""
+    example_sums._BYTES_OF_ARGUMENT = 1 << 40  # only where facts do not fit is it so by itself
+    answer = boosted(_ONE)(database)
+    return f"{answer}; loaded: {', '.join(database.true._loaded)}"
+
+
+def on_spark(database: Database) -> str:
+    """Learn a tree in memory, and on Sail, which speaks Spark's protocol, in this process."""
+    from pysail.spark import SparkConnectServer  # noqa: PLC0415 - not needed else
+
+    examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    host, port = server.listening_address
+    took, rules = [], []
+    for engine, master in (("memory", None), ("spark", f"sc://{host}:{port}")):
+        started = time.process_time()
+        with ml.counting_with(engine, master=master):
+            model = _ONE.fit([database], examples=examples).model
+        took.append(time.process_time() - started)
+        rules.append([(str(rule), weight) for rule, weight in model.rules()])
+    same = "same trees" if rules[0] == rules[1] else "OTHER TREES"
+    return f"{len(examples.labels):,} examples, {same}, {took[1] / took[0]:.0f} times the CPU time"
 
 
 def threads(database: Database) -> str:
@@ -187,6 +214,7 @@ def _declared() -> tuple[ml.Schema, object]:
 
 
 _RDN = ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)
+_ONE = ml.BoostedRDN(target="advisedBy", steps=1, max_examples=None)
 _TREES = ml.BoostedMLN(target="advisedBy", steps=3, max_examples=None)
 _CLAUSES = ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, max_examples=None)
 
@@ -198,6 +226,7 @@ IN_MEMORY: dict[str, Callable[[Database], str]] = {
     "MLN-BT, 3 steps": boosted(_TREES),
     "MLN-BC, 1 step": boosted(_CLAUSES),
     "RDN-B, 1 and 2 threads": threads,
+    "RDN-B on Sail, 1 step": on_spark,
 }
 """Tasks on the university's facts in memory."""
 
@@ -208,6 +237,7 @@ IN_PLACE: dict[str, Callable[[Database], str]] = {
     "grouped count in place": grouped,
     "RDN-B in place, 3 steps": boosted(_RDN),
     "RDN-B in place, 3 steps, examples by default": by_default,
+    "RDN-B in place by SQL, 1 step": by_sql,
 }
 """Tasks on the same facts in Parquet files, by DuckDB."""
 

@@ -319,6 +319,7 @@ def test_duck_spills_and_its_files_go_away(tmp_path):
     file, spill = tmp_path / "facts.duckdb", tmp_path / "spill"
     small = {"memory_limit": 96 << 20, "threads": 1, "cache": ByteCache(0)}
     with DuckEngine(stack, path=file, temp_directory=spill, **small) as engine:
+        engine.server.limit(32 << 20, 1)  # of what is given, less than its half for DuckDB
         engine.server.connection.execute("SET max_temp_directory_size = '1KB'")
         with pytest.raises(MemoryLimitError):
             engine.table(query)

@@ -206,7 +206,8 @@ class SqlEngine:
         return statement.text(), self._most(query, total)
 
     def _new_statement(self) -> Statement:
-        return Statement(self.server.dialect, Vocabularies(self._load, self.stack.code))
+        facts = Vocabularies(self._load, self.stack.code)
+        return Statement(self.server.dialect, facts, alone=len(self.stack) == 1)
 
     def _most(self, query: Query, total: int) -> int:
         types = query.types()

@@ -69,8 +69,9 @@ class Statement:
     SELECT d, n FROM f1 ORDER BY d
     """
 
-    def __init__(self, dialect: Dialect, facts: Vocabularies) -> None:
-        self.dialect, self.facts = dialect, facts
+    def __init__(self, dialect: Dialect, facts: Vocabularies, *, alone: bool = False) -> None:
+        # of one database alone `d` is 0: it need not be joined, nor grouped by beside others
+        self.dialect, self.facts, self.alone = dialect, facts, alone
         self._parts: dict[str, str] = {}
         self._answers: list[tuple[SqlFactor, tuple[str, ...]]] = []
 
@@ -92,7 +93,8 @@ class Statement:
         ((factor, group),) = self._answers
         columns = ", ".join(["d", *group])
         answer = f"SELECT {columns}, {self._counts(factor, False)} FROM {factor.name}"
-        return f"{self._subqueries()}{answer} ORDER BY {columns}"
+        order = ", ".join(group) if self.alone and group else columns
+        return f"{self._subqueries()}{answer} ORDER BY {order}"
 
     def union(self) -> str:
         """Return one statement for all queries: ``q`` is the query, ``g0``, … are its group."""
@@ -152,7 +154,7 @@ class Statement:
         if len(set(sides)) < len(sides):  # one subquery, joined to itself
             sides[-1] = "again"
         first: dict[Variable, str] = {}
-        conditions = [f"{side}.d = {sides[0]}.d" for side in sides[1:]]
+        conditions = [] if self.alone else [f"{side}.d = {sides[0]}.d" for side in sides[1:]]
         for factor, side in zip(inputs, sides, strict=True):
             for variable in factor.variables:
                 column = f"{side}.{names[variable]}"
@@ -161,7 +163,10 @@ class Statement:
                 first.setdefault(variable, column)
         total = math.prod(factor.total for factor in inputs)
         summed = len(group) < len(first)
-        columns = ", ".join([f"{sides[0]}.d", *(first[variable] for variable in group)])
+        grouped = [first[variable] for variable in group]
+        if not (self.alone and group):
+            grouped.insert(0, f"{sides[0]}.d")
+        columns = ", ".join(["0 AS d", *grouped] if self.alone and group else grouped)
         amounts = self._amounts(list(zip(inputs, sides, strict=True)), total, summed)
         tables = [
             factor.name if factor.name == side else f"{factor.name} AS {side}"
@@ -169,7 +174,7 @@ class Statement:
         ]
         body = f"SELECT {', '.join([columns, *amounts])} FROM {', '.join(tables)}"
         body += f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        body += f" GROUP BY {columns}" if summed else ""
+        body += f" GROUP BY {', '.join(grouped)}" if summed else ""
         return SqlFactor(self._name(body), group, bool(amounts), total, len(amounts) > 1)
 
     def _amounts(
