@@ -89,6 +89,31 @@ def _documented(name: str) -> list[str]:
     return [f".. autodata:: {name}", "   :no-value:"]
 
 
+def without_bounds(signature: str) -> str:
+    """Return a signature with ``int`` for ``Annotated[int, Bounds(…)]``: texts say what is allowed.
+
+    >>> without_bounds("(steps: Annotated[int, Bounds(low=0)] | None = 5)")
+    '(steps: int | None = 5)'
+    """
+    while (start := signature.find("Annotated[")) >= 0:
+        depth, comma, stop = 0, 0, start + len("Annotated[")
+        first = stop
+        while depth >= 0 and stop < len(signature):
+            depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(signature[stop], 0)
+            if signature[stop] == "," and depth == 0 and not comma:
+                comma = stop
+            stop += 1
+        signature = signature[:start] + signature[first : comma or stop - 1] + signature[stop:]
+    return signature
+
+
+def _plain_signature(
+    _app: Sphinx, _what: str, _name: str, _thing: object, _options: object, *parts: str | None
+) -> tuple[str | None, ...]:
+    return tuple(part and without_bounds(part) for part in parts)
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the directive."""
+    """Tell Sphinx of the directive, and of what signatures are to look like."""
     app.add_directive("public-names", PublicNames)
+    app.connect("autodoc-process-signature", _plain_signature)
