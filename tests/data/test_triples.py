@@ -192,3 +192,12 @@ def test_names_of_two_types_stay_apart():
         ("place:Paris", "big", "big"),
         ("person:Paris", "lives", "place:Paris"),
     ]
+
+
+@pytest.mark.parametrize(
+    "titles", [("relation", "head", "tail"), ("Predicate", "object", "subject")]
+)
+def test_columns_of_frames_are_taken_by_their_names(titles):
+    by_name = {"relation": 1, "predicate": 1, "head": 0, "subject": 0, "tail": 2, "object": 2}
+    frame = pd.DataFrame({t: [row[by_name[t.lower()]] for row in ROWS] for t in titles})
+    assert set(ml.from_triples(frame).train.rows()) == set(ROWS)

@@ -22,7 +22,6 @@ from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
 from mlnlearn.files import AnyPath, read_text
 
 _PLACES = ("head", "relation", "tail")
-_INITIALS = {place[0]: place for place in _PLACES}
 _OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | dict(
     zip("spohrt", ("head", "relation", "tail") * 2, strict=True)
 )
@@ -117,8 +116,7 @@ def _doubt_header(columns: Sequence[list[str]], where: Location) -> None:
 def _order(order: str) -> tuple[int, ...]:
     if not order:
         return (0, 1, 2)
-    initials = [_INITIALS.get(letter, "") for letter in order.strip().lower()]
-    found = _header(initials) or _header(re.split(r"[\s,\-–]+", order.strip()))
+    found = _header(list(order.strip())) or _header(re.split(r"[\s,\-–]+", order.strip()))
     if not found:
         raise InputError(
             f"order {order!r}: expected head, relation and tail",
@@ -244,8 +242,8 @@ def from_triples(
     train, valid, test
         Each a data frame or rows of head, relation and tail.
     columns
-        The names of the columns of frames that hold head, relation and tail; by default the first
-        three.
+        The names of the columns of frames that hold head, relation and tail; by default those
+        that are called so (or subject, predicate, object), else the three there are, in order.
     name
         What the graph is called in messages and results.
 
@@ -266,7 +264,7 @@ def _columns_of(given: Any, titles: Sequence[str]) -> Sequence[list[str]]:
         import narwhals as nw  # noqa: PLC0415 - only where frames are given
 
         frame = nw.from_native(given, eager_only=True)
-        names = list(titles or frame.columns)
+        names = list(titles) or _named_places(frame.columns)
         if len(names) != 3 or any(name not in frame.columns for name in names):
             raise InputError(
                 f"the frame has the columns {', '.join(map(str, frame.columns))}",
@@ -284,6 +282,12 @@ def _columns_of(given: Any, titles: Sequence[str]) -> Sequence[list[str]]:
             if cell is None or str(cell).strip() in ("", "nan"):
                 raise InputError(f"row {number}: the {place} of the triple is empty")
     return [[str(cell) for cell in column] for column in cells]
+
+
+def _named_places(titles: Sequence[str]) -> list[str]:
+    """Return titles in the order of head, relation and tail, where they say which is which."""
+    places = _header([str(title) for title in titles]) if len(titles) == 3 else ()
+    return [titles[places.index(place)] for place in range(3)] if places else list(titles)
 
 
 def split_of(parts: Sequence[Sequence[list[str]]], name: str = "") -> GraphSplit:
