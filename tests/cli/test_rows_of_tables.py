@@ -169,3 +169,13 @@ def test_a_page_on_a_model_of_rows(shop, program, monkeypatch):
     assert "training scores" in page
     assert "area under the ROC curve" in page
     assert "money is " in page
+
+
+def test_what_cannot_be_asked_is_said_in_its_own_words(shop, program, monkeypatch):
+    monkeypatch.chdir(shop)
+    code, _, err = program("learn", *TABLES, "--out", "none.mln")
+    assert code == 1
+    assert "--target: name the column to predict" in err
+    code, _, err = program("learn", *TABLES, "--target", "client.id", "--out", "none.mln")
+    assert code == 1
+    assert "client.id names the rows" in err

@@ -10,7 +10,7 @@ from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.data.load.task import label_role, read_task, without_tasks
 from mlnlearn.data.load.task_data import tables_data
 from mlnlearn.data.load.within import seconds_in
-from mlnlearn.errors import InputError
+from mlnlearn.errors import DataWarning, InputError
 
 
 @pytest.fixture
@@ -81,3 +81,16 @@ def test_a_task_must_speak_of_entities(tables, tmp_path):
 def test_what_is_no_span_of_time_is_refused(text):
     with pytest.raises(InputError, match="no span of time"):
         seconds_in(text)
+
+
+def test_one_may_ask_about_what_the_tables_do_not_know(tmp_path):
+    people = Table(
+        "people", {"person": Column.of(["a", "b"] * 1), "x": Column.of(["u", "v"])}, ("person",)
+    )
+    path = tmp_path / "ask.csv"
+    path.write_text("person,as of,left\na,2020-01-01,1\nb,2020-01-01,0\n")
+    learned = tables_data([people], task=path)
+    path.write_text("person,as of\na,2021-01-01\nnobody,2021-01-01\n")
+    with pytest.warns(DataWarning, match="taken as empty"):
+        given = tables_data([people], task=path, mapping=learned.data.mapping, label="left")
+    assert given.task.table.rows == 2

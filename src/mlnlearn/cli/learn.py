@@ -141,6 +141,11 @@ def learn(
     if background is not None and not targets and (entry.has("target") or entry.has("base")):
         targets = background.targets
     made = _within(predict, for_, within, task)
+    if tables is not None and not (targets or made or task) and learner in ("auto", "boost"):
+        raise InputError(
+            "--target: name the column to predict, as TABLE.COLUMN",
+            hint="inspect --tables shows the columns; --task or --predict ask about moments",
+        )
     out = out or _named_after(targets, predict, task)
     if triples is not None:
         if db or more or tables or boostsrl or task or made:

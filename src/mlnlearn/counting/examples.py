@@ -14,6 +14,7 @@ from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.relational import (
     FLAGS,
     NAME,
+    NAMES_ROWS,
     Column,
     Floats,
     Link,
@@ -96,6 +97,8 @@ def find_place(view: Relational, target: str) -> Place:
     left = [name for name in view.left_out if target in (name, name.partition(".")[2])]
     if left:
         why = view.left_out[left[0]]
+        if why == NAMES_ROWS:
+            raise InputError(f"{left[0]} names the rows: there is nothing to predict")
         raise InputError(
             f"{left[0]} was left out" + (f": {why}" if why else ""),
             hint="there is nothing to learn of a column that is always the same"

@@ -30,6 +30,8 @@ Item = TypeVar("Item", bound=np.generic)
 
 NAME = ""
 """The column of an entity's row set that holds the names of the constants."""
+NAMES_ROWS = "it names the rows"
+"""Why a key is no column."""
 FLAGS = ("false", "true")
 """The values of a column that says yes or no."""
 
@@ -133,7 +135,7 @@ class Relational:
     places
         Where each predicate stands.
     left_out
-        Columns that are not read, as ``TABLE.COLUMN``, and why.
+        Columns that are not read, or name the rows, as ``TABLE.COLUMN``, and why.
     """
 
     row_sets: Mapping[str, RowSet]
@@ -205,10 +207,10 @@ class _FactReader:
             found[entry.name] = self._entities(entry) if entry.type else self._relation(entry)
         timed = {name: self._times(row_set) for name, row_set in found.items()}
         left_out = {
-            f"{entry.name}.{column.name}": column.note
+            f"{entry.name}.{column.name}": NAMES_ROWS if column.role == "key" else column.note
             for entry in self.mapping
             for column in entry.columns
-            if column.role == "skip"
+            if column.role == "skip" or (column.role == "key" and entry.has_objects)
         }
         row_sets = _with_times(timed, found)
         dated = {

@@ -93,8 +93,12 @@ def tables_data(
         found = [*found, read.table]
     found = with_single_links(found)  # a mapping may speak of links of several columns
     edits = read_edits(mapping, found)
-    if read is not None and read.table.name not in edits:
-        edits[read.table.name] = read.edits()
+    if read is not None:
+        asked = edits.get(read.table.name) or read.edits()
+        for key in read.table.foreign_keys:  # one may ask about what the tables do not know
+            settings = asked["columns"].get(key.columns[0], {})
+            asked["columns"][key.columns[0]] = {**settings, "null": "unknown"}
+        edits[read.table.name] = asked
     loaded = build_database(found, edits, name, cut_off)
     related = _relationship_of(loaded.mapping, target)
     if related and not edits.sets((related, "kind")):
