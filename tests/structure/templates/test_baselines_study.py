@@ -33,7 +33,7 @@ def test_means_are_over_predicates_then_folds():
 
 def test_verdicts_follow_from_the_figures():
     text = verdict("imdb", "LSM", [fold(0.8, -0.23026)], (0.714, -0.191))
-    assert "imdb, LSM: AUC-PR at or above the published one (0.800, 0.714)" in text
+    assert "imdb, LSM, 1 folds: AUC-PR at or above the published one (0.800, 0.714)" in text
     assert "CLL below the published one (-0.230, -0.191) [-0.100 to base 10]" in text
 
 
