@@ -112,7 +112,9 @@ from mlnlearn.registry import LEARNERS as LEARNERS
 from mlnlearn.registry import METHODS as METHODS
 from mlnlearn.registry import READERS as READERS
 from mlnlearn.report.graphs import graph_report as graph_report
+from mlnlearn.report.markdown import graph_markdown as graph_markdown
 from mlnlearn.report.markdown import markdown_report as markdown_report
+from mlnlearn.report.markdown import rows_markdown as rows_markdown
 from mlnlearn.report.page import report_page as report_page
 from mlnlearn.report.rows import rows_report as rows_report
 from mlnlearn.resources import Resources as Resources

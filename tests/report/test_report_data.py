@@ -10,6 +10,7 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.data.database import Database
 from mlnlearn.model.boosted.rules import Leaf, TargetRules, Tree
+from mlnlearn.model.shown import ShownRule
 from mlnlearn.report import markdown_report, report
 from mlnlearn.report.importance import _dealt_anew, importances
 from mlnlearn.report.page import whole_page
@@ -166,3 +167,21 @@ def test_a_table_of_many_columns_is_drawn_and_what_is_not_drawn_is_not_spoken_of
     page = data_section([Database.from_facts(many, {"r0": [("a", "b")]})])
     assert "<svg" not in page
     assert "Each box is a type" not in page
+
+
+def test_markdown_of_rows_and_of_graphs_has_scores_and_rules():
+    rule = ShownRule("by=x", "of orders by x|y 34% are returned", 0.34, 0.1, 9, 1.3)
+    text = ml.rows_markdown("orders.returned", [rule] * 30, None)
+    assert "### Rules, 20 of 30" in text
+    assert text.count("of orders by x\\|y 34% are returned | 0.340 | 0.100 | 9 | 1.300 |") == 20
+    rows = [("a", "r", "b"), ("b", "s", "a"), ("c", "r", "d"), ("d", "s", "c")]
+    model = ml.Paths(aggregation="maximum").fit(ml.from_triples(rows)).model
+    ranking = model.rank([("e", "r", "a"), ("b", "s", "a")])
+    lines = ml.graph_markdown(model, ranking, title="Links").splitlines()
+    assert lines[0] == "## Links"
+    assert lines[2] == "| relation | MRR | Hits@1 | Hits@3 | Hits@10 |"
+    assert lines[4] == f"| all | {ranking.mrr:.3f} | " + " | ".join(
+        f"{ranking.hits(k):.3f}" for k in (1, 3, 10)
+    ) + " |"  # fmt: skip
+    assert {line.split(" | ")[0] for line in lines[5:7]} == {"| r", "| s"}
+    assert "| r(X,Y) <= s(Y,X) | 2 | 2 | 1.000 |" in lines

@@ -78,7 +78,8 @@ def report(
     if isinstance(found, ml.PathModel):
         if paths or tables:
             raise InputError("of path rules, give the data with --triples")
-        write_files({out: triples_page(found, (triples, valid, test), order, title)})
+        files, markdown = (triples, valid, test), out.suffix == ".md"
+        write_files({out: triples_page(found, files, order, title, markdown=markdown)})
         console().print(f"written to {out}")
         return
     if any(file is not None for file in (triples, valid, test)):
@@ -88,10 +89,10 @@ def report(
     if isinstance(found, ml.RelationalModel):
         if query:
             raise InputError("--query: the model knows what it predicts", hint="leave it out")
-        if out.suffix == ".md" or trained_on:
+        if trained_on:
             raise InputError(
-                "--out FILE.md and --trained-on are for models of predicates",
-                hint="name an .html file; learn prints rules and held-out scores as text",
+                "--trained-on is for models of predicates",
+                hint="learn prints rules and held-out scores",
             )
         data = (
             _rows(found, paths, schema)

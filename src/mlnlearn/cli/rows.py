@@ -246,10 +246,14 @@ def shown_of(model: ml.RelationalModel, data: ml.Data) -> dict[str, Any]:
 
 def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str = "") -> None:
     """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
+    rules, scores = _shown(model), ml.seen_scores(model, data)
+    if out.suffix == ".md":
+        write_files({out: ml.rows_markdown(model.called, rules, scores, title=title)})
+        return
     page = ml.rows_report(
         model.called,
-        _shown(model),
-        ml.seen_scores(model, data),
+        rules,
+        scores,
         title=title,
         databases=data.databases,
         **shown_of(model, data),

@@ -330,16 +330,22 @@ def explain_triple(
 
 
 def triples_page(
-    model: ml.PathModel, files: tuple[Path | None, Path | None, Path | None], order: str, title: str
+    model: ml.PathModel,
+    files: tuple[Path | None, Path | None, Path | None],
+    order: str,
+    title: str,
+    *,
+    markdown: bool = False,
 ) -> str:
     """Return a page about path rules; with files of test triples, on how these rank, too."""
+    write = ml.graph_markdown if markdown else ml.graph_report
     triples, valid, test = files
     if test is None:
-        return ml.graph_report(model, title=title)
+        return write(model, title=title)
     if triples is None:
         raise InputError("--test: name the known triples with --triples, too")
     split = read_split(triples, valid, test, order=order)
     if not split.test.shape[1]:
         raise InputError("--test: there are no triples to rank")
     ranking = model.with_graph(split.train).rank(split.test, filtered=split.all)
-    return ml.graph_report(model, ranking, title=title)
+    return write(model, ranking, title=title)

@@ -17,7 +17,13 @@ from mlnlearn.report.sections import section
 _MOST_RULES = 10  # of a relation
 _MOST_RELATIONS = 60
 _FARTHEST = 50  # rank that the curve goes to
-_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+RANKING_METRICS = {
+    "mrr": "MRR",
+    "hits_at_1": "Hits@1",
+    "hits_at_3": "Hits@3",
+    "hits_at_10": "Hits@10",
+}
+"""What a ranking is told by, in words."""
 
 
 def graph_report(model: PathModel, ranking: Ranking | None = None, *, title: str = "") -> str:
@@ -51,7 +57,7 @@ def graph_report(model: PathModel, ranking: Ranking | None = None, *, title: str
     sections = [("rules", "Rules", _rules(model))]
     note = "No triples were ranked: give test triples to see how well the rules do."
     if ranking is not None and len(ranking):
-        tiles += [(name, f"{ranking.metrics()[key]:.3f}") for key, name in _METRICS.items()]
+        tiles += [(name, f"{ranking.metrics()[key]:.3f}") for key, name in RANKING_METRICS.items()]
         sections.insert(0, ("ranking", "Ranking", _ranking(ranking)))
         note = (
             f"{len(ranking):,} questions were asked: for the tail and for the head of each test "
@@ -101,7 +107,7 @@ def _ranking(ranking: Ranking) -> Markup:
         TableColumn("relation", words=True),
         TableColumn("asked for", words=True),
         TableColumn("questions"),
-        *(TableColumn(name) for name in _METRICS.values()),
+        *(TableColumn(name) for name in RANKING_METRICS.values()),
         TableColumn("mean rank"),
     )
     rows, best = [], []
@@ -125,7 +131,7 @@ def _side(ranking: Ranking, relation: str, side: str) -> tuple[Cell, ...]:
         Cell(relation, relation),
         Cell(f"{side}s", side),
         Cell.of(len(part), 0),
-        *(Cell.of(part.metrics()[key]) for key in _METRICS),
+        *(Cell.of(part.metrics()[key]) for key in RANKING_METRICS),
         Cell.of(part.mean_rank, 1),
     )
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database
+from mlnlearn.evaluate.held_out import HeldOut
 from mlnlearn.model.domains import with_constants_of
+from mlnlearn.model.paths.model import PathModel
+from mlnlearn.model.ranking import Ranking
+from mlnlearn.model.shown import ShownRule
+from mlnlearn.report.graphs import RANKING_METRICS
 from mlnlearn.report.markup import number
+from mlnlearn.report.rows import held_out_note
 from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
 from mlnlearn.report.sections import metric_titles
 from mlnlearn.report.views import NetworkView, view_of
 
 _METRICS = ("auc_pr", "auc_roc", "cll", "brier")
 _SHOWN = 20
+_WORDS = ("predicate", "relation", "rule", "score")
 
 
 def markdown_report(
@@ -60,6 +68,76 @@ def markdown_report(
     return "\n".join(lines) + "\n"
 
 
+def rows_markdown(
+    target: str, rules: Sequence[ShownRule], held_out: HeldOut | None, *, title: str = ""
+) -> str:
+    """Return scores and the first rules for a column as Markdown.
+
+    Parameters
+    ----------
+    target, rules, held_out, title
+        As for `rows_report`.
+
+    Examples
+    --------
+    >>> rule = ShownRule("by=courier", "of orders by courier 34% are returned", 0.34, 0.1, 9, 1.3)
+    >>> print(rows_markdown("orders.returned", [rule], None).splitlines()[-1])
+    | of orders by courier 34% are returned | 0.340 | 0.100 | 9 | 1.300 |
+    """
+    lines = [f"## {title or target}", "", held_out_note(held_out), ""]
+    if held_out is not None:
+        scores = [(name, number(score), number(base)) for name, score, base in held_out.in_words()]
+        lines += [*_table(("score", "model", "base rate"), scores), ""]
+    lines += [f"### Rules, {min(len(rules), _SHOWN)} of {len(rules):,}", ""]
+    rows = [
+        (
+            rule.sentence,
+            number(rule.share),
+            number(rule.base),
+            "" if rule.support is None else f"{rule.support:,}",
+            number(rule.weight),
+        )
+        for rule in rules[:_SHOWN]
+    ]
+    lines += _table(("rule", "share", "base", "rows", "weight"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def graph_markdown(model: PathModel, ranking: Ranking | None = None, *, title: str = "") -> str:
+    """Return how triples rank, and the first path rules, as Markdown.
+
+    Parameters
+    ----------
+    model, ranking, title
+        As for `graph_report`.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.triples import from_triples
+    >>> from mlnlearn.structure.paths.learner import Paths
+    >>> rows = [("a", "r", "b"), ("b", "s", "a"), ("c", "r", "d"), ("d", "s", "c")]
+    >>> text = graph_markdown(Paths(aggregation="noisy-or").fit(from_triples(rows)).model)
+    >>> print(text.splitlines()[6])
+    | r(X,Y) <= s(Y,X) | 2 | 2 | 1.000 |
+    """
+    count = len(model.closed) + len(model.constants)
+    lines = [f"## {title or 'Rules of a knowledge graph'}", ""]
+    if ranking is not None and len(ranking):
+        parts = sorted(ranking.by_relation().items(), key=lambda part: -part[1]["queries"])
+        rows = [
+            (name, *(number(float(one[key])) for key in RANKING_METRICS))
+            for name, one in [("all", ranking.metrics()), *parts]
+        ]
+        lines += [*_table(("relation", *RANKING_METRICS.values()), rows), ""]
+    first = list(islice(model.rules(), _SHOWN))
+    lines += [f"### Rules, {len(first)} of {count:,}", ""]
+    cells = [
+        (str(one), f"{one.support:,}", f"{one.body:,}", number(one.confidence)) for one in first
+    ]
+    lines += _table(("rule", "support", "body", "confidence"), cells)
+    return "\n".join(lines) + "\n"
+
+
 def _rule_row(found: RankedRule) -> tuple[str, ...]:
     rule = found.rule
     weight = "always" if rule.hard else number(rule.weight)
@@ -76,7 +154,7 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     >>> _table(("rule", "b"), [("x|y", "1")])
     ['| rule | b |', '|---|---:|', '| x\\|y | 1 |']
     """
-    marks = ["---" if title in ("predicate", "rule") else "---:" for title in titles]
+    marks = ["---" if title in _WORDS else "---:" for title in titles]
     lines = [f"| {' | '.join(titles)} |", f"|{'|'.join(marks)}|"]
     for row in rows:
         cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in row]

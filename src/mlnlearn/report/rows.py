@@ -91,10 +91,13 @@ def rows_report(
     if databases:
         sections.append(("data", "Data", data_section(databases)))
     heading = title or f"What is said about {target}"
-    return whole_page(heading, "boosted features along links", tiles, sections, _note(held_out))
+    return whole_page(
+        heading, "boosted features along links", tiles, sections, held_out_note(held_out)
+    )
 
 
-def _note(held_out: HeldOut | None) -> str:
+def held_out_note(held_out: HeldOut | None) -> str:
+    """Say of which rows scores are."""
     if held_out is None:
         return "There were too few rows to keep some aside, so nothing was scored."
     if not held_out.how:
