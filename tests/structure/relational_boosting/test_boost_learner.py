@@ -320,3 +320,15 @@ def test_a_day_is_predicted_and_said_as_a_day():
     assert scores.in_words()[0][0] == "mean absolute error in days"
     (rule,) = learner.fit(data).model.shown_rules(1)
     assert "end is 2020-0" in rule.sentence
+
+
+def test_of_a_skewed_number_that_nothing_tells_the_median_is_answered():
+    rng = np.random.default_rng(8)
+    columns = {
+        "id": Column.of(range(300)),
+        "sort": Column.of(rng.integers(0, 3, 300)),
+        "cost": Column.of(rng.exponential(100, 300).round(2)),
+    }
+    data = ml.tables_data([Table("claim", columns, ("id",))]).data
+    scores = ml.held_out_scores(RelationalBoost(target="claim.cost"), data)
+    assert scores.scores["mae"] <= 1.001 * scores.baseline["mae"]
