@@ -1,10 +1,12 @@
 """Pictures show the numbers of the model."""
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 import mlnlearn as ml
 from mlnlearn.errors import InputError
+from mlnlearn.evaluate.effects import NumberEffect
 from mlnlearn.model.plots import rule_weights
 
 mpl.use("agg")
@@ -43,3 +45,12 @@ def test_every_kind_of_model_has_rules_to_draw():
     assert rule_weights(ml.MLN(RULES.schema)) == []
     with pytest.raises(InputError, match="no rules to draw"):
         ml.MLN(RULES.schema).plot_rules()
+
+
+def test_the_curve_of_a_number_has_its_answers():
+    effect = NumberEffect("amount", np.array([1.0, 2.0, 5.0]), np.array([0.2, 0.2, 0.7]), "P(late)")
+    axes = effect.plot()
+    [line] = axes.lines
+    assert line.get_xydata().tolist() == [[1.0, 0.2], [2.0, 0.2], [5.0, 0.7]]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("amount", "P(late)")
+    assert effect.plot(axes) is axes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,14 @@ from mlnlearn.counting.examples import examples_of
 from mlnlearn.counting.relational import FLAGS, Place, relational
 from mlnlearn.data.load.data import Data
 from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.model.plots import plot_curve
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.model.relational.trees import features_of, tree_scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROWS = 500
 _POINTS = 21
@@ -45,6 +50,16 @@ class NumberEffect:
     def spread(self) -> float:
         """How far the answers go."""
         return float(np.ptp(self.answers))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve; it needs the extra ``mlnlearn[plot]``.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; a new figure by default.
+        """
+        return plot_curve(self.values.tolist(), self.answers.tolist(), (self.feature, self.of), ax)
 
 
 def number_effects(model: RelationalModel, data: Data, most: int = 6) -> list[NumberEffect]:

@@ -79,6 +79,17 @@ def plot_waterfall(
     return axes
 
 
+def plot_curve(
+    values: Sequence[float], answers: Sequence[float], names: tuple[str, str], ax: Axes | None
+) -> Axes:
+    """Draw answers over values as steps: what trees say changes at their thresholds alone."""
+    axes = _axes(8, ax)
+    axes.step(list(values), list(answers), where="post", color=_UP)
+    axes.set_xlabel(_short(names[0]))
+    axes.set_ylabel(_short(names[1]))
+    return axes
+
+
 def _bars(labels: Sequence[str], values: Sequence[float], title: str, ax: Axes | None) -> Axes:
     axes = _axes(len(labels), ax)
     colours = [_UP if value > 0 else _DOWN for value in values]
