@@ -3,7 +3,7 @@
 OLD and NEW are roots of two trees of the project. Every case is run by both in turn, each time in a
 process of its own; of CPU times and of peak memory the medians count. The cases below are written
 in what both versions know, so that both run the same lines; a child is this script with the name of
-a case alone.
+a case alone. The page keeps the rows of cases that are not named.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ Action = Callable[[], Any]
 _TEXT = """# Speed and memory, before and after
 
 What `python bench/before_after.py OLD NEW docs/results/before_after.md` wrote ({machine}): every
-case run {times}× by version 0.1 and by this one in turn, each in a process of its own that first
-does something small, so that nothing is compiled while the clock runs. CPU seconds and the most
-memory that the process held, the interpreter and its libraries included: medians. Ratios above
-{most} are marked. The two versions number constants differently, and so draw other negatives where
-these are drawn: such rows are the sum of several seeds.
+case run as often as it says by version 0.1 and by this one in turn, each in a process of its own
+that first does something small, so that nothing is compiled while the clock runs. CPU seconds and
+the most memory that the process held, the interpreter and its libraries included: medians. Ratios
+above {most} are marked. The two versions number constants differently, and so draw other negatives
+where these are drawn: such rows are the sum of several seeds. Other work ran on the machine at the
+same time, by which the CPU time of the very same code differs by a tenth or two from run to run.
 
-| what | 0.1 | now | ratio | memory, 0.1 | now | ratio |
-|---|---:|---:|---:|---:|---:|---:|
+| what | runs | 0.1 | now | ratio | memory, 0.1 | now | ratio |
+|---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 """
 
@@ -201,15 +202,15 @@ def row(old: Path, new: Path, name: str) -> str:
         was, now = median(before), median(after)
         mark = "**" if now > MOST * was else ""
         cells += [form.format(was), form.format(now), f"{mark}{now / was:.2f}{mark}"]
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {name} | {TIMES} | {' | '.join(cells)} |"
 
 
-def rows(old: Path, new: Path, names: list[str]) -> Iterator[str]:
-    """Yield the rows, and print each as it comes."""
+def rows(old: Path, new: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the rows by name, and print each as it comes."""
     for name in names:
         found = row(old, new, name)
         print(found, flush=True)
-        yield found
+        yield name, found
 
 
 def write_page() -> None:
@@ -218,9 +219,13 @@ def write_page() -> None:
     from bench.__main__ import machine  # noqa: PLC0415
 
     old, new, page = (Path(argument).resolve() for argument in sys.argv[1:4])
-    found = "\n".join(rows(old, new, sys.argv[4:] or list(CASES)))
-    text = _TEXT.format(machine=machine(), times=TIMES, most=MOST, rows=found)
-    page.write_text(text, encoding="utf-8")
+    lines = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
+    known = {name: line for line in lines for name in CASES if line.startswith(f"| {name} | ")}
+    for name, line in rows(old, new, sys.argv[4:] or list(CASES)):
+        known[name] = line
+        table = "\n".join(known[name] for name in CASES if name in known)
+        text = _TEXT.format(machine=machine(), most=MOST, rows=table)
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
