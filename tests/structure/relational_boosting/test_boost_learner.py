@@ -18,8 +18,11 @@ from mlnlearn.counting.relational import (
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError
-from mlnlearn.model.relational.trees import features_of
+from mlnlearn.model.relational.features import Feature, Forward
+from mlnlearn.model.relational.rules import Condition
+from mlnlearn.model.relational.trees import Test, features_of
 from mlnlearn.run import drive
+from mlnlearn.structure.relational_boosting.distil import _length
 from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 from mlnlearn.structure.relational_boosting.losses import Loss
@@ -332,3 +335,14 @@ def test_of_a_skewed_number_that_nothing_tells_the_median_is_answered():
     data = ml.tables_data([Table("claim", columns, ("id",))]).data
     scores = ml.held_out_scores(RelationalBoost(target="claim.cost"), data)
     assert scores.scores["mae"] <= 1.001 * scores.baseline["mae"]
+
+
+def test_what_names_have_in_common_is_shorter_than_a_list_of_them():
+    def length(feature, *names):
+        return _length((Condition(Test(feature, names=names)),))
+
+    town = Feature((Forward("town"),), "")
+    climate = Feature((Forward("town"), Forward("region")), "climate")
+    assert length(climate, "wet") < length(town, *(f"town {n}" for n in range(9)))
+    assert length(town, "Brno") < length(climate, "wet")
+    assert length(town, "Brno", "Linz") < length(climate, "wet")

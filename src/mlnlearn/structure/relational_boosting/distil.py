@@ -29,6 +29,7 @@ from mlnlearn.structure.relational_boosting.steps import BoostingRun
 _SAMPLE = 10_000
 _CANDIDATES = 800
 _LENGTH = 3
+_LISTED = ((2, 1), (6, 2))  # more names than so many are as long to read as so many links
 _AS_GOOD = 0.7  # of the best gain: among such rules, the simplest is taken
 _LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
 
@@ -181,6 +182,10 @@ def _distinct(
 def _length(body: tuple[Condition, ...]) -> tuple[int, int, bool, int]:
     """Return how long a rule is to read; one that says what is comes before one that denies."""
     links = sum(number_of_links(condition.test.feature) for condition in body)
+    # what many names have in common is said sooner than the names are listed
+    links += sum(
+        cost * (len(condition.test.names) > most) for condition in body for most, cost in _LISTED
+    )
     denies = not all(condition.holds for condition in body)
     return len(body), links, denies, len(" ".join(map(str, body)))
 
