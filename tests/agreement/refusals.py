@@ -44,6 +44,11 @@ REASONS = (
         "stands under a quantifier",
         "flips|pll|weights: (pseudo|hard)|boosted: each atom, to_mln",
     ),
+    Reason(
+        "a rule falls apart into too many parts",
+        "too many alternatives over unknown atoms",
+        "boosted: to_mln",
+    ),
     Reason("unknown atoms", "unknown atoms?", "weights|loglik"),
     Reason("data violate a hard formula", "violates? a hard formula", "pll|loglik|weights"),
 )
