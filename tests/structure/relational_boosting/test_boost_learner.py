@@ -20,7 +20,8 @@ from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.features import Feature, Forward
 from mlnlearn.model.relational.rules import Condition
-from mlnlearn.model.relational.trees import Test, features_of
+from mlnlearn.model.relational.trees import Test as FeatureTest
+from mlnlearn.model.relational.trees import features_of
 from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.distil import _length
 from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
@@ -339,7 +340,7 @@ def test_of_a_skewed_number_that_nothing_tells_the_median_is_answered():
 
 def test_what_names_have_in_common_is_shorter_than_a_list_of_them():
     def length(feature, *names):
-        return _length((Condition(Test(feature, names=names)),))
+        return _length((Condition(FeatureTest(feature, names=names)),))
 
     town = Feature((Forward("town"),), "")
     climate = Feature((Forward("town"), Forward("region")), "climate")
