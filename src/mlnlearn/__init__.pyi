@@ -81,6 +81,10 @@ from mlnlearn.evaluate.held_out import held_out_scores as held_out_scores
 from mlnlearn.evaluate.held_out import predicate_of as predicate_of
 from mlnlearn.evaluate.held_out import seen_scores as seen_scores
 from mlnlearn.evaluate.leaks import future_leaks as future_leaks
+from mlnlearn.evaluate.learned import ScoredModel as ScoredModel
+from mlnlearn.evaluate.learned import learn as learn
+from mlnlearn.evaluate.learned import rules_of as rules_of
+from mlnlearn.evaluate.learned import scored_learner as scored_learner
 from mlnlearn.evaluate.measure import measured as measured
 from mlnlearn.evaluate.metrics import scores as scores
 from mlnlearn.evaluate.predictions import predict_examples as predict_examples

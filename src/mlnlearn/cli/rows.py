@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,18 +38,13 @@ def learn_rows(
 ) -> None:
     """Learn what to say of rows, and show rules beside scores on rows that were kept aside."""
     warn_of_leaks(data, learner.target)
-    limit = run.max_seconds
-    share = None if limit is None else limit / 2
     with ml.measured() as cost:
-        held_out = ml.held_out_scores(learner, data, ml.Run(max_seconds=share))
-        choice = None if held_out is None else held_out.notes
-        if isinstance(choice, ml.AutoNotes):  # made without the rows kept aside, and kept
-            learner = learner.only(choice.chosen)
-        fitted = fit(name, learner, data, replace(run, max_seconds=share))
+        held_out, learner, limited = ml.scored_learner(learner, data, run)
+        fitted = fit(name, learner, data, limited)
     model, notes = fitted.model, fitted.notes
     model.save(out)
-    rules = _shown(model, learner.target)
-    choice = choice or notes
+    rules = ml.rules_of(model, learner.target, SHOWN)
+    choice = notes if held_out is None or held_out.notes is None else held_out.notes
     chosen = getattr(notes, "chosen", name)
     page = out.with_suffix(".html")
     curve = getattr(getattr(notes, "own", notes), "curve", ())
@@ -116,19 +110,6 @@ def warn_of_leaks(data: ml.Data, target: str) -> None:
     """Name columns that may be known only after what is to be predicted has happened."""
     for leak in ml.future_leaks(data, target):
         complain("warning", str(leak))
-
-
-def _shown(model: Any, target: str = "") -> list[ml.ShownRule]:
-    """Return the rules to be shown; those of a model of predicates as they are written.
-
-    Those of a net of all columns are shown that speak of the target.
-    """
-    if isinstance(model, ml.RelationalModel):
-        return model.shown_rules(SHOWN)
-    if isinstance(model, ml.JoinBayesModel):
-        return model.sentences(SHOWN, target)
-    rules = list(model.rules())[:SHOWN]
-    return [ml.ShownRule(text, text, None, None, None, weight) for text, weight in rules]
 
 
 def _print_rules(screen: Console, rules: Sequence[ml.ShownRule]) -> None:
@@ -246,7 +227,7 @@ def shown_of(model: ml.RelationalModel, data: ml.Data) -> dict[str, Any]:
 
 def report_rows(model: ml.RelationalModel, data: ml.Data, out: Path, title: str = "") -> None:
     """Write a page on a model of rows: its rules, scores of the rows given, and reasons."""
-    rules, scores = _shown(model), ml.seen_scores(model, data)
+    rules, scores = ml.rules_of(model, "", SHOWN), ml.seen_scores(model, data)
     if out.suffix == ".md":
         write_files({out: ml.rows_markdown(model.called, rules, scores, title=title)})
         return

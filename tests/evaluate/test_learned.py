@@ -1,0 +1,90 @@
+"""One call from data to a model with scores, asked and explained like those it was learned from."""
+
+import sqlite3
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mlnlearn as ml
+
+BOOST = ml.RelationalBoost(target="customer.left", steps=30)
+
+
+def frames(rows, seed, *, known=True):
+    """Customers above forty mostly leave; the plan says nothing."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 60, rows)
+    left = rng.random(rows) < np.where(age > 40, 0.9, 0.1)
+    answers = np.where(left, "yes", "no").tolist() if known else [None] * rows
+    plans = rng.choice(["a", "b", "c"], rows).tolist()
+    cells = {"id": [f"c{n}" for n in range(rows)], "age": age, "plan": plans, "left": answers}
+    return {"customer": pl.DataFrame(cells, schema_overrides={"left": pl.String})}, age, left
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return ml.learn(frames(300, 0)[0], "customer.left", learner=BOOST)
+
+
+def test_scores_are_of_rows_kept_aside_beside_the_base_rate(learned):
+    assert set(learned.scores) == {"auc_roc", "auc_pr", "accuracy", "cll"}
+    assert learned.held_out.rows == 60
+    area, base = learned.scores["auc_roc"]
+    assert base == 0.5
+    assert 0.8 < area < 1.0
+
+
+def test_the_first_rule_is_the_planted_one(learned):
+    rule = learned.rules(1)[0]
+    assert len(learned.rules(1)) == 1
+    assert "age" in rule.sentence
+    assert str(learned).startswith(f"1. {rule.sentence}")
+    assert rule.sentence in learned._repr_html_().replace("&gt;", ">")
+
+
+def test_new_rows_are_read_as_those_before(learned):
+    asked, age, _ = frames(80, 1, known=False)
+    answers = learned.query(asked)
+    chances = {row["row"]: float(row["probability"]) for row in answers.records()}
+    assert len(chances) == 80
+    assert np.mean([(chances[f"c{n}"] > 0.5) == (age[n] > 40) for n in range(80)]) > 0.9
+
+
+def test_why_adds_up_to_the_answer(learned):
+    asked, _, _ = frames(80, 1, known=False)
+    reasons = learned.explain(asked, "c3")
+    total = sum(part.log_odds for part in reasons.contributions)
+    assert reasons.row == "c3"
+    assert 1 / (1 + np.exp(-total)) == pytest.approx(reasons.probability, abs=1e-9)
+
+
+def test_a_file_is_learned_from_and_the_model_kept(learned, tmp_path):
+    file = tmp_path / "shop.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute(
+            "CREATE TABLE customer (id TEXT PRIMARY KEY, age INT, plan TEXT, left TEXT)"
+        )
+        rows = frames(300, 0)[0]["customer"].rows()
+        connection.executemany("INSERT INTO customer VALUES (?, ?, ?, ?)", rows)
+    found = ml.learn(file, "customer.left", learner=BOOST)
+    assert found.scores == learned.scores
+    found.save(tmp_path / "left.mln")
+    assert ml.load_model(tmp_path / "left.mln").rules() == found.model.rules()
+
+
+def test_atoms_of_a_database_are_asked_one_database_at_a_time():
+    databases = ml.synthetic.smokers(60, rng=1).databases
+    found = ml.learn(databases, "cancer", learner=ml.BoostedMLN(target="cancer", steps=2))
+    answers = found.query(databases[0])
+    assert len(answers) == 60
+    with pytest.raises(ml.InputError, match="2 databases"):
+        found.query([databases[0], databases[0]])
+
+
+def test_a_column_known_only_afterwards_is_warned_of():
+    tables, _, left = frames(300, 0)
+    reason = ["price" if one else None for one in left]
+    tables["customer"] = tables["customer"].with_columns(pl.Series("reason", reason))
+    with pytest.warns(ml.DataWarning, match="reason"):
+        ml.learn(tables, "customer.left", learner=BOOST)
