@@ -36,6 +36,27 @@ class ClosedRules:
             self.pca_body[rows],
         )
 
+    @cached_property
+    def by_link(self) -> dict[int, LinkRules]:
+        """The rules of links, as they were asked for: models that share rules share these."""
+        return {}
+
+    def of_link(self, link: int, relations: int) -> LinkRules:
+        """Return the rules of a link, in its direction.
+
+        Parameters
+        ----------
+        link
+            A relation, or that number and the number of relations for its inverse.
+        relations
+            How many there are.
+        """
+        if link not in self.by_link:
+            part = self.at(np.flatnonzero(self.heads == link % relations))
+            rules = LinkRules(link % relations, part.paths, part.support, part.body)
+            self.by_link[link] = rules if link < relations else rules.backward(relations)
+        return self.by_link[link]
+
 
 @dataclass(frozen=True, eq=False)
 class ConstantRules:

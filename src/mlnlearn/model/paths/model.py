@@ -268,10 +268,7 @@ class PathModel(Shown, Plots, SavedModel):
 
     def link_rules(self, link: int) -> LinkRules:
         """Return the closed rules of a link, in its direction."""
-        relations = len(self.relations)
-        part = self.closed.at(self.rows_of(link))
-        rules = LinkRules(link % relations, part.paths, part.support, part.body)
-        return rules if link < relations else rules.backward(relations)
+        return self.closed.of_link(link, len(self.relations))
 
     def scorer(self, link: int) -> Scorer:
         """Return what scores the candidates of a link."""
