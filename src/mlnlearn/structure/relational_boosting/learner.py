@@ -32,6 +32,8 @@ from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.relational_boosting.blend import believed, blend
 from mlnlearn.structure.relational_boosting.collective import gains_together
 from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, rule_bodies
+from mlnlearn.structure.relational_boosting.feature_search import FeatureSearch, OpenSettings
+from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
 from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.linear import (
@@ -48,7 +50,6 @@ from mlnlearn.structure.relational_boosting.steps import (
     TreeStepSettings,
     mean_deviance,
 )
-from mlnlearn.structure.relational_boosting.table import FeatureSearch, FeatureTable, OpenSettings
 
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _LEAVES = ((300, 4), (1500, 6), (3000, 12), (np.inf, 31))  # of a tree, by how many examples

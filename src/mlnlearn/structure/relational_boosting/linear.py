@@ -18,10 +18,10 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.feature_table import Opened
 from mlnlearn.structure.relational_boosting.grow import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
-from mlnlearn.structure.relational_boosting.table import Opened
 
 _PENALTIES = (100.0, 10.0, 1.0)
 _FEW_EXAMPLES = 200  # too few to tell whether weights need not be shrunk

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
+from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
 from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
-from mlnlearn.structure.relational_boosting.table import FeatureTable
 
 _OF_RARER, _FEWEST_ROWS = 30, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them

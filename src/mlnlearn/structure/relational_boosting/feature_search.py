@@ -1,4 +1,4 @@
-"""The features that a run has opened, in bins, and the search for which to open.
+"""The search for features to open.
 
 Paths are opened link by link. All features at the ends of short paths are scored by how much their
 bins tell of the gradients; a longer path is tried where the path that it goes on from told most.
@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array
 
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
+from mlnlearn.counting.relational import NAME, Nominal, RowSet
 from mlnlearn.data.identity import digest
-from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import (
     AnyFeature,
@@ -31,7 +30,7 @@ from mlnlearn.model.relational.features import (
 )
 from mlnlearn.model.relational.own import OwnEvaluator
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.bins import Binning, binning, screening_scores
+from mlnlearn.structure.relational_boosting.bins import binning, screening_scores
 from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
@@ -41,8 +40,10 @@ from mlnlearn.structure.relational_boosting.candidates import (
     own_features,
 )
 from mlnlearn.structure.relational_boosting.closing import ClosingSearch
+from mlnlearn.structure.relational_boosting.feature_table import FeatureTable, Opened
 from mlnlearn.structure.relational_boosting.folds import stratified
-from mlnlearn.structure.relational_boosting.grow import Binned, has_column
+from mlnlearn.structure.relational_boosting.grow import Binned
+from mlnlearn.structure.relational_boosting.owners import Owners, by_fold, of_examples
 
 _SAMPLE, _SMALL_SAMPLE, _OF_RARER = 20_000, 5_000, 30  # the least where one label is rare
 _SCREEN_BINS = 16
@@ -82,93 +83,6 @@ class OpenSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A feature with its bins and its scores: on all examples, and without those of each fold."""
-
-    feature: AnyFeature
-    binning: Binning
-    scores: Floats
-
-
-@dataclass(eq=False)
-class FeatureTable:
-    """Features in bins: what trees are grown on.
-
-    Attributes
-    ----------
-    opened
-        The features in bins.
-    columns
-        The features of sparse columns.
-    binned
-        Their values for all examples.
-    usable
-        Which features may be used by a run of all examples (the first row), and by one without the
-        examples of each fold (those after it): the ones chosen without looking at their labels.
-    own, own_bins
-        Which features in bins read labels of other rows, and their bins where those of a fold are
-        hidden from all rows, (folds, features, examples).
-    """
-
-    opened: list[Opened]
-    columns: list[Feature]
-    binned: Binned
-    usable: NDArray[np.bool_]
-    own: Ints
-    own_bins: NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        self._places = {feature: at for at, feature in enumerate(self.features)}
-
-    @property
-    def features(self) -> list[AnyFeature]:
-        """All features; those of sparse columns come after those in bins."""
-        return [*(one.feature for one in self.opened), *self.columns]
-
-    def without(self, left_out: Sequence[bool]) -> FeatureTable:
-        """Return the table without some of the features in bins; itself where there are none."""
-        kept = np.flatnonzero(~np.array(left_out[: len(self.opened)], np.bool_))
-        if len(kept) == len(self.opened):
-            return self
-        doubts = self.binned.dense_doubts
-        binned = replace(
-            self.binned,
-            bins=self.binned.bins[kept],
-            kinds=self.binned.kinds[kept],
-            sizes=self.binned.sizes[kept],
-            dense_doubts=None if doubts is None else doubts[kept],
-        )
-        sparse = np.arange(len(self.opened), len(self.opened) + len(self.columns))
-        usable = self.usable[:, np.concatenate([kept, sparse])]
-        still = np.isin(self.own, kept)
-        own = np.searchsorted(kept, self.own[still])
-        opened = [self.opened[at] for at in kept]
-        return FeatureTable(opened, self.columns, binned, usable, own, self.own_bins[:, still])
-
-    def of_run(self, number: int) -> FeatureTable:
-        """Return what a run may know: the first of all labels, others of none of their fold.
-
-        A label that is hidden must not be learned from as that of a neighbour either.
-        """
-        if not number or not len(self.own):
-            return self
-        bins = self.binned.bins.copy()
-        bins[self.own] = self.own_bins[number - 1]
-        return replace(self, binned=replace(self.binned, bins=bins))
-
-    def place(self, feature: AnyFeature) -> int:
-        """Return the number of a feature; sparse columns come after those in bins."""
-        if feature not in self._places:
-            raise InputError(f"the data have no such feature: {feature}")
-        return self._places[feature]
-
-    def has(self, column: int, rows: Ints) -> NDArray[np.bool_]:
-        """Return which examples have a sparse column."""
-        found: NDArray[np.bool_] = has_column(self.binned.indptr, self.binned.indices, column, rows)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
 class _Sample:
     """Examples that features are scored on, with gradients and curvatures that stand for all.
 
@@ -182,51 +96,6 @@ class _Sample:
     gradients: Floats
     curvatures: Floats
     folds: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class _Owners:
-    """Rows that examples look at, with sums over the examples of each.
-
-    Attributes
-    ----------
-    rows
-        The rows: the examples themselves, or what a link of theirs points to.
-    of_example
-        The row of each example; None where they are the examples.
-    gradients, curvatures, examples
-        Sums over the examples of each row, and how many there are; the former once over all, and
-        for each fold over all others, (rows, 1 + folds, outputs).
-    """
-
-    rows: RowSet
-    of_example: Ints | None
-    gradients: Floats
-    curvatures: Floats
-    examples: Floats
-
-    def through(self, link: Link, view: Relational) -> _Owners:
-        """Return what a link of the examples points to."""
-        there = view[link.to]
-        to = np.where(link.codes < 0, there.rows, link.codes).astype(np.int64)
-        entries = (np.ones(len(to)), (to, np.arange(len(to))))
-        adding = csr_array(entries, shape=(there.rows + 1, len(to)))[: there.rows]
-        return _Owners(
-            there,
-            to,
-            _added(adding, self.gradients),
-            _added(adding, self.curvatures),
-            np.asarray(adding.sum(axis=1)).reshape(-1),
-        )
-
-    def column_scores(self, matrix: csr_array) -> Floats:
-        """Score all columns of a sparse matrix of rows at once, (1 + folds, columns)."""
-        turned = csr_array(matrix.T)
-        sums, weights = _added(turned, self.gradients), _added(turned, self.curvatures)
-        whole, curved = self.gradients.sum(axis=0), self.curvatures.sum(axis=0)
-        gains = sums**2 / (weights + 1.0) + (whole - sums) ** 2 / (curved - weights + 1.0)
-        total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=2)
-        return total.T
 
 
 @dataclass(eq=False)
@@ -246,7 +115,7 @@ class FeatureSearch:
     _seen: set[str] = field(default_factory=set)
     _looked: int = 0
     _tried: Counter[int] = field(default_factory=Counter)
-    _kept_owners: dict[str | None, _Owners] = field(default_factory=dict)
+    _kept_owners: dict[str | None, Owners] = field(default_factory=dict)
 
     def table(self, more: list[AnyFeature] | None = None) -> FeatureTable:
         """Return the best features within the budget."""
@@ -409,7 +278,7 @@ class FeatureSearch:
         self, paths: list[LinkPath]
     ) -> tuple[list[Feature], csr_array, Floats, NDArray[np.bool_]]:
         """Return sparse columns: whether an example has a row with a name at the end of a path."""
-        parts: list[tuple[_Owners, csr_array]] = []
+        parts: list[tuple[Owners, csr_array]] = []
         features, scores, sizes = [], [], []
         for path, name, column in self._set_columns(paths):
             check_time()
@@ -443,7 +312,7 @@ class FeatureSearch:
             most,
         )
         best = np.flatnonzero(usable.any(axis=0))
-        matrix = _of_examples(parts, best)
+        matrix = of_examples(parts, best)
         lowered = np.array([self._doubt(features[at]) for at in best])
         return [features[at] for at in best], matrix, lowered, usable[:, best]
 
@@ -452,15 +321,15 @@ class FeatureSearch:
         most = self.settings.max_features
         return min(10 * most, max(most, self.base.rows))
 
-    def _owners(self, step: Step) -> _Owners:
+    def _owners(self, step: Step) -> Owners:
         """Return whose rows the examples look at by a first step: their own, or those of a link.
 
         What many examples link to is looked at once.
         """
         link = step.link if isinstance(step, Forward) and not self.evaluator.timed else None
         if link not in self._kept_owners:
-            slopes = [_by_fold(values, self.folds) for values in (self.gradients, self.curvatures)]
-            found = _Owners(self.base, None, slopes[0], slopes[1], np.ones(self.base.rows))
+            slopes = [by_fold(values, self.folds) for values in (self.gradients, self.curvatures)]
+            found = Owners(self.base, None, slopes[0], slopes[1], np.ones(self.base.rows))
             if link is not None:
                 found = found.through(self.base.links[link], self.evaluator.data)
             self._kept_owners[link] = found
@@ -480,7 +349,7 @@ class FeatureSearch:
                     yield path, name, column
 
     def _has(
-        self, owners: _Owners, path: LinkPath, column: Nominal, named: bool
+        self, owners: Owners, path: LinkPath, column: Nominal, named: bool
     ) -> tuple[csr_array | None, Ints]:
         """Return which names (by code) owners have, those that enough examples have."""
         nothing = np.empty(0, np.int64)
@@ -522,37 +391,6 @@ def _best(
             order = order[np.cumsum(sizes[order]) <= most_entries]
         found[row, order] = True
     return found
-
-
-def _by_fold(values: Floats, folds: Sequence[Ints]) -> Floats:
-    """Return values of examples, and copies without those of each fold."""
-    found = np.repeat(values[:, None], 1 + len(folds), axis=1)
-    for number, fold in enumerate(folds):
-        found[fold, 1 + number] = 0.0
-    return found
-
-
-def _added(matrix: csr_array, values: Floats) -> Floats:
-    """Multiply a sparse matrix with values of more than one axis a row."""
-    flat = matrix @ values.reshape(len(values), -1)
-    return np.asarray(flat).reshape(matrix.shape[0], *values.shape[1:])
-
-
-def _of_examples(parts: list[tuple[_Owners, csr_array]], chosen: Ints) -> csr_array:
-    """Return the chosen columns of all parts, numbered through, with a row an example."""
-    found, start = [], 0
-    for owners, matrix in parts:
-        end = start + matrix.shape[1]
-        columns = chosen[(chosen >= start) & (chosen < end)] - start
-        start = end
-        own = csr_array(matrix[:, columns])
-        if owners.of_example is not None:
-            empty = csr_array((1, own.shape[1]), dtype=own.dtype)  # for links to nothing
-            own = csr_array(vstack([own, empty], format="csr"))[owners.of_example]
-        found.append(own)
-    together = csr_array(hstack(found, format="csr"))
-    together.sort_indices()
-    return together
 
 
 def _in_several(codes: Ints, part: NDArray[np.integer], names: int) -> NDArray[np.bool_]:
