@@ -14,7 +14,7 @@ from typing import Any
 
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.frames import from_frames
-from mlnlearn.data.load.task_data import tables_data
+from mlnlearn.data.load.task_data import relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
 from mlnlearn.evaluate.held_out import HeldOut, held_out_scores
@@ -221,6 +221,7 @@ def rules_of(model: Any, target: str, most: int) -> list[ShownRule]:
 def _read(data: DataLike, target: str) -> Data:
     """Read data for a target: a table of links whose key it is part of is read as events."""
     found = as_data(data)
-    if isinstance(data, str | Path) and found.mapping is not None:
+    mapping = found.mapping
+    if isinstance(data, str | Path) and mapping is not None and relationship_of(mapping, target):
         return tables_data(data, target=target).data
     return found

@@ -100,14 +100,14 @@ def tables_data(
             asked["columns"][key.columns[0]] = {**settings, "null": "unknown"}
         edits[read.table.name] = asked
     loaded = build_database(found, edits, name, cut_off)
-    related = _relationship_of(loaded.mapping, target)
+    related = relationship_of(loaded.mapping, target)
     if related and not edits.sets((related, "kind")):
         edits[related] = {"columns": {}, **edits.get(related, {}), "kind": "event"}
         loaded = build_database(found, edits, name, cut_off)
     return TaskData(as_data(loaded), read)
 
 
-def _relationship_of(mapping: Mapping, target: str) -> str:
+def relationship_of(mapping: Mapping, target: str) -> str:
     """Return the relationship that has a column in its key; nothing of other columns."""
     if target in {name for name, _, _ in mapping.predicates()}:
         return ""
