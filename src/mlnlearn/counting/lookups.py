@@ -190,10 +190,12 @@ class Lookups:
         changed.
         """
         key = pattern, bound, slot
-        if key not in self._found:
+        try:
+            return self._found[key]
+        except KeyError:
             with self._making:
-                self._found[key] = self._find(pattern, bound, slot)
-        return self._found[key]
+                found = self._found[key] = self._find(pattern, bound, slot)
+            return found
 
     def _find(self, pattern: Pattern, bound: int, slot: int | None) -> Found | None:
         places: list[int] = []

@@ -27,6 +27,9 @@ class Pattern:
     predicate: Predicate
     terms: tuple[Argument, ...]
 
+    def __hash__(self) -> int:
+        return hash((self.predicate.name, self.terms))
+
     @property
     def variables(self) -> tuple[int, ...]:
         """The variables' numbers, in order of occurrence, each once."""

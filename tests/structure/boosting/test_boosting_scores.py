@@ -51,7 +51,7 @@ def test_counts_and_errors_of_all_candidates(seed, existential):
     for _ in range(2):
         blocks = list(features.blocks(body))
         check_candidates(rng, reference, features, body, gradient, weight, existential)
-        tests = [block.test(int(rng.integers(block.size))) for block in blocks]
+        tests = [block.listed.test(int(rng.integers(block.listed.size))) for block in blocks]
         holding = [test for test in tests if features.groundings(body + test).any()]
         body += holding[rng.integers(len(holding))]
     assert len(body) >= 2
@@ -87,7 +87,11 @@ def check_candidates(rng, reference, features, body, gradient, weight, existenti
 
 def test_single_candidates_are_all_there():
     _, _, features, _, _ = setting(1, False)
-    found = {block.test(i) for block in features.blocks((), False) for i in range(block.size)}
+    found = {
+        block.listed.test(i)
+        for block in features.blocks((), False)
+        for i in range(block.listed.size)
+    }
     names = {(test[0].predicate.name, test[0].terms) for test in found}
     shades = tuple(features.world.values("shade")[0])
     expected = {(EQUALS, (0, 1)), ("weather", ())}
@@ -130,8 +134,8 @@ def best_root_error(reference, features, chosen, gradient, weight, settings):
     members = np.flatnonzero(chosen).tolist()
     errors = [reference.split_error((), (), members, gradient, weight)[0]]
     for block in features.blocks(()):
-        for number in range(block.size):
-            test = block.test(number)
+        for number in range(block.listed.size):
+            test = block.listed.test(number)
             error, _, sizes = reference.split_error((), test, members, gradient, weight)
             if min(sizes) >= settings.min_examples:
                 errors.append(error)
@@ -155,8 +159,8 @@ def test_a_wide_beam_finds_the_best_clause_it_can_reach(existential):
     while waiting:
         body, parent = waiting.pop()
         for block in features.blocks(body, not body):
-            for number in range(block.size):
-                longer = body + block.test(number)
+            for number in range(block.listed.size):
+                longer = body + block.listed.test(number)
                 value, _, covered = reference.clause_error(longer, members, gradient, weight)
                 if covered >= 2 and value <= parent + 1e-12:
                     reachable.append(value)
@@ -168,7 +172,10 @@ def test_a_wide_beam_finds_the_best_clause_it_can_reach(existential):
 def test_pairs_come_once_and_chains_are_among_them():
     _, _, features, _, _ = setting(2, False)
     bodies = [
-        block.test(i) for block in features.blocks(()) if block.prefix for i in range(block.size)
+        block.listed.test(i)
+        for block in features.blocks(())
+        if block.listed.prefix
+        for i in range(block.listed.size)
     ]
     names = [canonical(body, 2) for body in bodies]
     assert len(set(names)) == len(names)
@@ -187,17 +194,17 @@ def test_a_mode_may_ask_for_several_constants():
     check_candidates(rng, reference, features, (), gradient, weight, False)
     items, shades = (tuple(features.world.values(kind)[0]) for kind in ("item", "shade"))
     found = [
-        block.test(number)[0].terms
+        block.listed.test(number)[0].terms
         for block in features.blocks((), False)
-        for number in range(block.size)
-        if block.test(number)[0].predicate.name == "three"
+        for number in range(block.listed.size)
+        if block.listed.test(number)[0].predicate.name == "three"
     ]
     assert sorted(found) == sorted((item, 0, shade) for item in items for shade in shades)
     facts = [fact for database in features.world.databases for fact in database.rows("three")]
     counts = {
-        block.test(number)[0].terms: int(block.counts(number)[1].sum())
+        block.listed.test(number)[0].terms: int(block.counts(number)[1].sum())
         for block in features.blocks((), False)
-        for number in range(block.size)
+        for number in range(block.listed.size)
     }
     for item, _, shade in found:
         expected = sum(fact[0] == item and fact[2] == shade for fact in facts)

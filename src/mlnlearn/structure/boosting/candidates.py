@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,52 @@ COUNT_BYTES = 12
 """What a count takes, with its candidate and its example, before it is made smaller."""
 _FEW = 1 << 20  # counts in a block that is left as it is: the loops are compiled for that alone
 
+Numbered: TypeAlias = tuple[int, Template]
+"""A template, and its number among those of its prefix."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateList:
+    """Candidates to extend a conjunction that have a prefix in common.
+
+    Attributes
+    ----------
+    place
+        Of the prefix among those of the conjunction.
+    prefix
+        Literals that stand before each candidate: none, or the first of a pair.
+    templates
+        The candidates, families of constants as one.
+    order
+        The numbers of the templates among those of the prefix.
+    first
+        Number of the first candidate of each template.
+    names
+        Per template, the constants it stands for, if any.
+    size
+        Number of candidates.
+    """
+
+    place: int
+    prefix: Body
+    templates: tuple[Template, ...]
+    order: tuple[int, ...]
+    first: tuple[int, ...]
+    names: tuple[tuple[str, ...], ...]
+    size: int
+
+    def test(self, number: int) -> Body:
+        """Return a candidate as a conjunction of literals."""
+        place = bisect_right(self.first, number) - 1
+        template = self.templates[place]
+        if template.slot is None:
+            return (*self.prefix, template.pattern)
+        return (*self.prefix, template.with_constant(self.names[place][number - self.first[place]]))
+
+    def rank(self, number: int) -> tuple[int, int]:
+        """Return where a candidate stands among all: of equal ones, the first is taken."""
+        return self.place, self.order[bisect_right(self.first, number) - 1]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBlock:
@@ -31,37 +78,19 @@ class FeatureBlock:
 
     Attributes
     ----------
-    prefix
-        Literals that stand before each candidate: none, or the first of a pair.
-    templates
-        The candidates, families of constants as one.
-    first
-        Number of the first candidate of each template.
-    names
-        Per template, the constants it stands for, if any.
-    size
-        Number of candidates.
+    listed
+        The candidates.
     candidate, example, count
         Parallel arrays without zero counts.
     whole
         Whether all examples were counted, not only those of a piece.
-    place
-        Of its prefix among those of the conjunction.
-    order
-        The numbers of templates among those of the prefix.
     """
 
-    prefix: Body
-    templates: tuple[Template, ...]
-    first: tuple[int, ...]
-    names: tuple[tuple[str, ...], ...]
-    size: int
+    listed: CandidateList
     candidate: NDArray[np.integer]
     example: Codes
     count: NDArray[np.integer]
     whole: bool = True
-    place: int = 0
-    order: Mapping[Template, int] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -74,7 +103,9 @@ class FeatureBlock:
         Examples
         --------
         >>> numbers = np.zeros(2 << 20, np.int32)
-        >>> block = FeatureBlock((), (), (), (), 1, numbers, numbers, numbers)
+        >>> block = FeatureBlock(
+        ...     CandidateList(0, (), (), (), (), (), size=1), numbers, numbers, numbers
+        ... )
         >>> block.nbytes >> 20, block.compact().nbytes >> 20
         (24, 14)
         """
@@ -82,26 +113,8 @@ class FeatureBlock:
             return self
         most = int(self.count.max(initial=0))
         few = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int32
-        name = np.uint16 if self.size <= 1 << 16 else np.int32
+        name = np.uint16 if self.listed.size <= 1 << 16 else np.int32
         return replace(self, candidate=self.candidate.astype(name), count=self.count.astype(few))
-
-    def without_counts(self) -> FeatureBlock:
-        """Return the candidates alone."""
-        nothing = np.empty(0, np.int32)
-        return replace(self, candidate=nothing, example=nothing, count=nothing)
-
-    def test(self, number: int) -> Body:
-        """Return a candidate as a conjunction of literals."""
-        place = bisect_right(self.first, number) - 1
-        template = self.templates[place]
-        if template.slot is None:
-            return (*self.prefix, template.pattern)
-        return (*self.prefix, template.with_constant(self.names[place][number - self.first[place]]))
-
-    def rank(self, number: int) -> tuple[int, int]:
-        """Return where a candidate stands among all: of equal ones, the first is taken."""
-        template = self.templates[bisect_right(self.first, number) - 1]
-        return self.place, self.order.get(template, 0)
 
     def counts(self, number: int) -> tuple[Codes, Ints]:
         """Return the examples for which a candidate has groundings, and how many."""
@@ -150,59 +163,59 @@ class CandidateCounter:
         return types
 
     def count(
-        self, table: Bindings, prefix: Body, templates: Sequence[Template], most: int
+        self, table: Bindings, place: int, prefix: Body, numbered: Sequence[Numbered], most: int
     ) -> Iterator[FeatureBlock]:
         """Count templates, so many at a time; the target's own literals come last."""
-        own = [t for t in templates if self._is_own(t)]
-        others = [t for t in templates if not self._is_own(t)] if own else templates
+        own = [item for item in numbered if self._is_own(item)]
+        others = [item for item in numbered if not self._is_own(item)] if own else numbered
         for start in range(0, len(others), most):
             check_time()
-            yield self._block(table, prefix, others[start : start + most])
+            yield self._block(table, place, prefix, others[start : start + most])
         if own:
-            yield self._own_block(table, prefix, own)
+            yield self._own_block(table, self.listed(place, prefix, own))
 
-    def _is_own(self, template: Template) -> bool:
-        return template.pattern.predicate == self.own
+    def _is_own(self, item: Numbered) -> bool:
+        return self.own is not None and item[1].pattern.predicate == self.own
 
-    def _own_block(
-        self, table: Bindings, prefix: Body, templates: Sequence[Template]
-    ) -> FeatureBlock:
-        """Count literals of the target itself one by one, no example counting as true."""
-        first, names, found = [], [], []
-        size = 0
-        for template in templates:
-            constants = self.constants(template)
+    def listed(self, place: int, prefix: Body, numbered: Iterable[Numbered]) -> CandidateList:
+        """Return candidates of a prefix, told apart by constants."""
+        order, templates = zip(*numbered, strict=True) if numbered else ((), ())
+        names = tuple(map(self.constants, templates))
+        first, size = [], 0
+        for constants in names:
             first.append(size)
-            names.append(constants)
-            for name in constants or ("",):
-                counts = table.count(template.with_constant(name))
-                holders = np.flatnonzero(counts)
-                found.append((np.full(len(holders), size), holders, counts[holders]))
-                size += 1
+            size += max(len(constants), 1)
+        return CandidateList(place, prefix, templates, order, tuple(first), names, size)
+
+    def _own_block(self, table: Bindings, listed: CandidateList) -> FeatureBlock:
+        """Count literals of the target itself one by one, no example counting as true."""
+        found = []
+        for number in range(listed.size):
+            counts = table.count(listed.test(number)[-1])
+            holders = np.flatnonzero(counts)
+            found.append((np.full(len(holders), number), holders, counts[holders]))
         candidate, example, count = (np.concatenate(parts) for parts in zip(*found, strict=True))
         if count.max(initial=0) > np.iinfo(np.int32).max:
             raise _too_many()
         entries = [part.astype(np.int32) for part in (candidate, example, count)]
-        layout = prefix, tuple(templates), tuple(first), tuple(names), size
-        return FeatureBlock(*layout, entries[0], entries[1], entries[2])
+        return FeatureBlock(listed, entries[0], entries[1], entries[2])
 
-    def _block(self, table: Bindings, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
-        listed, used, first, names = [], [], [], []
-        size = 0
-        for template in templates:
-            found = self.world.lookups.find(template.pattern, table.variables, template.slot)
-            if found is None or not found[0].groups:
-                continue
-            listed.append(found[1])
-            used.append(template)
-            first.append(size)
-            names.append(self.constants(template))
-            size += max(len(names[-1]), 1)
-        programs = joined_programs(listed)
-        programs["candidate"] = first
+    def _block(
+        self, table: Bindings, place: int, prefix: Body, numbered: Iterable[Numbered]
+    ) -> FeatureBlock:
+        programs, used = [], []
+        find, bound = self.world.lookups.find, table.variables
+        for item in numbered:
+            found = find(item[1].pattern, bound, item[1].slot)
+            if found is not None and found[0].groups:
+                programs.append(found[1])
+                used.append(item)
+        listed = self.listed(place, prefix, used)
+        joined = joined_programs(programs)
+        joined["candidate"] = listed.first
         arena = self.world.lookups.arena
         candidate, example, count, too_large = count_candidates(
-            programs,
+            joined,
             table.columns,
             table.example,
             arena.groups,
@@ -213,19 +226,7 @@ class CandidateCounter:
         )
         if too_large:
             raise _too_many()
-        return FeatureBlock(
-            prefix, tuple(used), tuple(first), tuple(names), size, candidate, example, count
-        )
-
-    def layout(self, prefix: Body, templates: Sequence[Template]) -> FeatureBlock:
-        """Return candidates without counts."""
-        names = tuple(self.constants(template) for template in templates)
-        ends = np.cumsum([max(len(listed), 1) for listed in names]).tolist()
-        nothing = np.empty(0, np.int32)
-        firsts = (0, *ends[:-1])
-        return FeatureBlock(
-            prefix, tuple(templates), firsts, names, ends[-1], nothing, nothing, nothing
-        )
+        return FeatureBlock(listed, candidate, example, count)
 
     def constants(self, template: Template) -> tuple[str, ...]:
         """Return the constants that a template stands for, if any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -141,18 +142,19 @@ def _children(
     """Yield the best extensions that are no worse than their parent, as many as the beam holds."""
     found = []
     pairs = len(parent.body) + 2 <= settings.length
-    for block, sums in node_sums(features, parent.body, regression, pairs=pairs, rest=False):
+    for listed, sums in node_sums(features, parent.body, regression, pairs=pairs, rest=False):
         gains = clause_gains(sums)
         good = np.flatnonzero((sums.examples >= settings.min_examples) & (gains >= parent.gain))
         order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]
         for number in order.tolist():
             weight = float(sums.moment[number] / sums.square[number])
-            found.append((-float(gains[number]), block.rank(number), number, weight, block))
+            found.append((-float(gains[number]), listed.rank(number), number, weight, listed))
     found.sort(key=lambda item: item[:3])
-    for value, _, number, weight, block in found[: settings.beam]:
-        yield _Candidate(parent.body + block.test(number), -value, weight)
+    for value, _, number, weight, listed in found[: settings.beam]:
+        yield _Candidate(parent.body + listed.test(number), -value, weight)
 
 
+@lru_cache(maxsize=1 << 14)  # a search comes to the same bodies at every step
 def canonical(body: Body, heads: int) -> tuple[object, ...]:
     """Return the same name for all orders of the literals and names of the new variables.
 

@@ -29,7 +29,12 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
-from mlnlearn.structure.boosting.candidates import COUNT_BYTES, CandidateCounter, FeatureBlock
+from mlnlearn.structure.boosting.candidates import (
+    COUNT_BYTES,
+    CandidateCounter,
+    FeatureBlock,
+    Numbered,
+)
 from mlnlearn.structure.boosting.language import BodyLanguage, Template
 from mlnlearn.structure.boosting.tables import PIECE, TablesElsewhere, ViewTables, joined
 from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, Path, linked, parts
@@ -70,10 +75,8 @@ class Unit:
         Binding tables of the view.
     prefix
         None for single literals, or the first of pairs.
-    templates
-        The literals, or the second ones of pairs.
-    order
-        Their numbers among all of that prefix.
+    numbered
+        The literals, or the second ones of pairs, with their numbers among all of that prefix.
     rows
         Of the largest table that is counted from.
     """
@@ -84,8 +87,7 @@ class Unit:
     rest: Body
     tables: ViewTables
     prefix: Body
-    templates: Sequence[Template]
-    order: dict[Template, int]
+    numbered: Sequence[Numbered]
     rows: int
 
     @property
@@ -123,7 +125,7 @@ class Features:
     >>> language = language_of(world, "happy", ["likes"], max_constants=0)
     >>> features = Features(world, people, ("person",), language)
     >>> block = next(features.blocks(()))
-    >>> [(block.test(number)[0].terms, block.counts(number)[0].tolist()) for number in range(2)]
+    >>> [(block.listed.test(n)[0].terms, block.counts(n)[0].tolist()) for n in range(2)]
     [((0, 1), [0]), ((1, 0), [1])]
     """
 
@@ -257,7 +259,7 @@ class Features:
 
     def _linked(self, body: Body, others: Body) -> Linked:
         """Return what of a body is counted together with other literals."""
-        if not self.views.pays or any(p.predicate == self.own for p in (*body, *others)):
+        if any(p.predicate == self.own for p in (*body, *others)):
             return self._together(body)
         found = linked(body, others, len(self.types))
         if self.views.view(found.places) is self.views.everyone:
@@ -282,18 +284,19 @@ class Features:
 
     def units(self, body: Body, pairs: bool) -> list[Unit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
-        if body not in self._alone:
-            alone = [(0, (), self.counter.single(body))]
-            self._alone[body] = self._within_limits(body, alone)
-        if not (pairs and self.counter.language.lookahead):
-            return self._alone[body]
-        if body not in self._units_of:
+        with_pairs = pairs and self.counter.language.lookahead
+        made = self._units_of if with_pairs else self._alone
+        found = made.get(body)
+        if found is None and with_pairs:
             links = [
                 (place, (first.pattern,), second)
                 for place, (first, second) in enumerate(self.counter.links(body), 1)
             ]
-            self._units_of[body] = self._alone[body] + self._within_limits(body, links)
-        return self._units_of[body]
+            found = made[body] = self.units(body, False) + self._within_limits(body, links)
+        elif found is None:
+            alone = [(0, (), self.counter.single(body))]
+            found = made[body] = self._within_limits(body, alone)
+        return found
 
     def _within_limits(
         self, body: Body, prefixes: Sequence[tuple[int, Body, Sequence[Template]]]
@@ -312,22 +315,29 @@ class Features:
     def _units_after(self, body: Body, given: tuple[int, Body, Sequence[Template]]) -> list[Unit]:
         """Return units of one prefix, by the examples that their candidates tell apart."""
         place, prefix, templates = given
-        order = {template: number for number, template in enumerate(templates)}
-        groups: dict[Linked, list[Template]] = {}
-        for template in templates:
-            part = self._linked(body, (*prefix, template.pattern))
-            groups.setdefault(part, []).append(template)
         found = []
-        for part, alike in groups.items():
+        for part, alike in self._by_part(body, prefix, templates):
             tables = self._of_view(part)
             most, last = 0, 1  # a server has no such limit
             if self.elsewhere is None:
                 most, last = self._rows_of(tables, (*part.path, *prefix))
             if last:
                 key = next(self._keys)
-                made = key, place, part.path, part.rest, tables, prefix, alike, order, most
-                found.append(Unit(*made))
+                found.append(Unit(key, place, part.path, part.rest, tables, prefix, alike, most))
         return found
+
+    def _by_part(
+        self, body: Body, prefix: Body, templates: Sequence[Template]
+    ) -> Iterable[tuple[Linked, list[Numbered]]]:
+        """Return templates by the part of a body that they are counted together with."""
+        numbered = list(enumerate(templates))
+        if not self.views.pays:
+            return [(self._together(body), numbered)] if numbered else []
+        groups: dict[Linked, list[Numbered]] = {}
+        for item in numbered:
+            part = self._linked(body, (*prefix, item[1].pattern))
+            groups.setdefault(part, []).append(item)
+        return groups.items()
 
     def _rows_of(self, tables: ViewTables, path: Path) -> tuple[int, int]:
         """Return the most rows on a path, and those at its end, unless too many come before."""
@@ -374,8 +384,7 @@ class Features:
 
     def _blocks(self, unit: Unit, table: Bindings, most: int) -> Iterator[FeatureBlock]:
         """Count the candidates of a unit, so many templates at a time."""
-        for block in self.counter.count(table, unit.prefix, unit.templates, most):
-            yield replace(block, place=unit.place, order=unit.order)
+        return self.counter.count(table, unit.place, unit.prefix, unit.numbered, most)
 
     def _templates(self, table: Bindings) -> int:
         """Return how many templates go in a block: even if all hold, it is no more than is kept."""

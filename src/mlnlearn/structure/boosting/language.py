@@ -254,14 +254,13 @@ def repeats(body: Body, template: Template, bound: int) -> bool:
     if template.slot is not None:
         return False
     wanted = template.pattern
-    return any(
-        pattern.predicate == wanted.predicate
-        and all(
-            old == new or (isinstance(new, int) and new >= bound)
-            for old, new in zip(pattern.terms, wanted.terms, strict=True)
-        )
-        for pattern in body
-    )
+    name = wanted.predicate.name
+    for pattern in body:
+        if pattern.predicate.name == name and pattern.predicate == wanted.predicate:
+            pairs = zip(pattern.terms, wanted.terms, strict=True)
+            if all(old == new or (isinstance(new, int) and new >= bound) for old, new in pairs):
+                return True
+    return False
 
 
 def _options(sign: str, kind: str, types: tuple[str, ...]) -> list[int | None]:

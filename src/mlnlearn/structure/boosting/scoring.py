@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.example_sums import AskedCandidates, ExampleSums
 from mlnlearn.counting.pattern import Body
-from mlnlearn.structure.boosting.candidates import FeatureBlock
+from mlnlearn.structure.boosting.candidates import CandidateList, FeatureBlock
 from mlnlearn.structure.boosting.features import Features, Unit
 from mlnlearn.structure.boosting.tables import literals_of
 
@@ -144,11 +145,14 @@ class _NodeColumns:
         self._making = Lock()
 
     def of(self, unit: Unit) -> Floats:
-        with self._making:
-            key = id(unit.view), unit.rest
-            if key not in self._made:
-                self._made[key] = unit.view.gathered(self._apart(unit.rest))
-            return self._made[key]
+        key = id(unit.view), unit.rest
+        found = self._made.get(key)
+        if found is None:
+            with self._making:  # once, whoever asks
+                found = self._made.get(key)
+                if found is None:
+                    found = self._made[key] = unit.view.gathered(self._apart(unit.rest))
+        return found
 
     def _apart(self, rest: Body) -> Floats:
         if self.regression.existential and self.regression.path is None:
@@ -166,6 +170,10 @@ class _NodeColumns:
         return np.flatnonzero(self.of(unit)[:, 2])
 
 
+Entry: TypeAlias = tuple[int, CandidateList, Floats]
+"""The unit that some candidates are of, the candidates, and a row of sums for each."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeSums:
     """Sums over the examples of a node, for every candidate to extend its conjunction.
@@ -177,36 +185,36 @@ class NodeSums:
     rest
         Whether over the examples without groundings, too.
     entries
-        Some candidates each: the unit they are of, the candidates without their counts, the sums.
+        Some candidates each: the unit they are of, the candidates, the sums.
     """
 
     regression: Regression
     rest: bool
-    entries: list[tuple[int, FeatureBlock, Floats]]
+    entries: list[Entry]
 
-    def __iter__(self) -> Iterator[tuple[FeatureBlock, Sums]]:
-        for _, block, sums in self.entries:
-            yield block, _sums(sums, self.regression, self.rest)
+    def __iter__(self) -> Iterator[tuple[CandidateList, Sums]]:
+        for _, listed, sums in self.entries:
+            yield listed, _sums(sums, self.regression, self.rest)
 
     def without(self, other: NodeSums, regression: Regression) -> NodeSums:
         """Return the sums over the others, given those over some; exact where sums are."""
         known = {
-            (unit, template): part
-            for unit, block, sums in other.entries
-            for template, part in zip(block.templates, _by_template(block, sums), strict=True)
+            (unit, number): part
+            for unit, listed, sums in other.entries
+            for number, part in zip(listed.order, _by_template(listed, sums), strict=True)
         }
         entries = [
-            (unit, block, sums - np.concatenate([known[unit, t] for t in block.templates]))
-            if block.templates
-            else (unit, block, sums)
-            for unit, block, sums in self.entries
+            (unit, listed, sums - np.concatenate([known[unit, n] for n in listed.order]))
+            if listed.order
+            else (unit, listed, sums)
+            for unit, listed, sums in self.entries
         ]
         return NodeSums(regression, self.rest, entries)
 
 
-def _by_template(block: FeatureBlock, sums: Floats) -> list[Floats]:
-    """Cut the sums of a block into those of its templates."""
-    return [sums[start:end] for start, end in pairwise((*block.first, block.size))]
+def _by_template(listed: CandidateList, sums: Floats) -> list[Floats]:
+    """Cut the sums of candidates into those of their templates."""
+    return [sums[start:end] for start, end in pairwise((*listed.first, listed.size))]
 
 
 def node_sums(
@@ -233,20 +241,20 @@ def node_sums(
             rest,
             list(_from_elsewhere(features.elsewhere, features, asked, columns, rest)),
         )
-    pieces: dict[object, tuple[int, FeatureBlock, Floats]] = {}
+    pieces: dict[tuple[int, tuple[int, ...]], Entry] = {}
 
-    def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[tuple[int, FeatureBlock, Floats]]:
+    def added(unit: Unit, blocks: Iterable[FeatureBlock]) -> list[Entry]:
         """Add blocks to their sums, and return those that are complete."""
         complete = []
         for block in blocks:
-            found = None if block.whole else pieces.get((unit.key, block.templates))
+            listed = block.listed
+            found = None if block.whole else pieces.get((unit.key, listed.order))
             if found is None:
-                # the counts are not needed again
-                found = unit.key, block.without_counts(), _no_sums(block, regression, rest)
+                found = unit.key, listed, _no_sums(listed, regression, rest)
                 if block.whole:
                     complete.append(found)
                 else:
-                    pieces[unit.key, block.templates] = found
+                    pieces[unit.key, listed.order] = found
             _add(block, regression, rest, found[2], columns.of(unit))
         return complete
 
@@ -262,7 +270,7 @@ def _from_elsewhere(
     units: Iterable[Unit],
     columns: _NodeColumns,
     rest: bool,
-) -> Iterator[tuple[int, FeatureBlock, Floats]]:
+) -> Iterator[Entry]:
     """Yield the sums of units that a server of SQL makes: one table of examples a view."""
     alike: dict[tuple[int, Body], list[Unit]] = {}
     for unit in units:
@@ -275,22 +283,22 @@ def _from_elsewhere(
         asked = [
             AskedCandidates((*literals_of(u.path), *u.prefix, t.pattern), t.slot)
             for u in group
-            for t in u.templates
+            for _, t in u.numbered
         ]
         examples = np.ascontiguousarray(group[0].view.examples[:, members])
         given = dict(zip(names, map(np.ascontiguousarray, numbers), strict=False))
         found = iter(elsewhere.sums(examples, given, asked, existential=existential))
         for unit in group:
-            block = features.counter.layout(unit.prefix, unit.templates)
-            sums = np.zeros((block.size, len(names)))
-            for first, _ in zip(block.first, unit.templates, strict=True):
+            listed = features.counter.listed(unit.place, unit.prefix, unit.numbered)
+            sums = np.zeros((listed.size, len(names)))
+            for first in listed.first:
                 for slot, row in next(found).items():
                     sums[first + slot] = row
-            yield unit.key, replace(block, place=unit.place, order=unit.order), sums
+            yield unit.key, listed, sums
 
 
-def _no_sums(block: FeatureBlock, regression: Regression, rest: bool) -> Floats:
-    return np.zeros((block.size, 5 if rest and not regression.existential else 3))
+def _no_sums(listed: CandidateList, regression: Regression, rest: bool) -> Floats:
+    return np.zeros((listed.size, 5 if rest and not regression.existential else 3))
 
 
 def _add(

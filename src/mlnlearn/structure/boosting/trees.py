@@ -197,13 +197,13 @@ def best_split(sums: NodeSums, number: int, settings: TreeSettings) -> BestTest 
     total = regression.moments[2]
     least = total - regression.error + _SMALLEST_GAIN * total
     best = None
-    for block, sums_of_block in sums:
+    for listed, sums_of_block in sums:
         few = np.minimum(sums_of_block.examples, number - sums_of_block.examples) < side
         gains = np.where(few, -np.inf, split_gains(sums_of_block))
         place = int(np.argmax(gains)) if len(gains) else 0
         if not len(gains):
             continue
-        found = BestTest(float(gains[place]), block.test(place), block.rank(place))
+        found = BestTest(float(gains[place]), listed.test(place), listed.rank(place))
         if _is_better(found, best, least):
             best = found
     return best
