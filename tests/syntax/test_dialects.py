@@ -15,7 +15,7 @@ from mlnlearn.logic.expand import expand_rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from mlnlearn.syntax import parse_mln, write_mln
-from mlnlearn.syntax.mln import parse_formula
+from mlnlearn.syntax.mln import parse_formula, read_mln
 
 DECLARED = """
 hot(time)
@@ -104,9 +104,7 @@ def test_what_is_read_can_be_written_and_read_again(line):
 
 # What another system has and this one has not, and words of the complaint.
 REFUSED = {
-    "P(hot(t)) = 0.4": "probability constraints",
-    "R(hot(1)) = 0.8": "probability constraints",
-    "SE(hot(1)) = 0.8": "probability constraints",
+    "SE(hot(1)) = 0.8": "soft evidence",
     "count(at(p,t)|p) = 6.": "count constraints",
     "|t| hot(t) v at(p,t) <= 1": "the one literal of a clause that is not negated",
     "|p| at(p,t) <= 2": "supported for '|x| F <= 1' alone",
@@ -335,3 +333,57 @@ def test_the_program_says_once_which_system_files_are_from():
 def test_parts_of_networks_may_compare_values_that_no_variable_names(text):
     used = parse_mln(f"1 {text}\n", "part.mln").schema
     assert used["goal"].function
+
+
+def test_a_predicate_declared_below_its_use_is_known_and_keeps_its_place():
+    found = parse_mln("1 !a(x) v b(f(x))\nc(t)\n*a(t)\nb(t)\nt f(t)\n")
+    assert [each.name for each in found.schema.predicates] == ["c", "a", "b", "f"]
+    assert found.schema.closed == {"a"}
+    assert str(found.rules[0]) == "1.0 f(x) = v1 => !a(x) v b(v1)"
+    with pytest.raises(InputErrors, match="no such predicate 'd'"):
+        parse_mln("1 a(x) => d(x)\na(t)")
+
+
+def test_a_probability_that_is_asked_for_is_left_out_with_a_warning():
+    with pytest.warns(DataWarning, match=r"'P\(F\) = p' is left out"):
+        found = parse_mln("odd(t)\n0 odd(x)\nP(odd(x)) = 0.4\n")
+    assert [rule.weight for rule in found.rules] == [0]
+    with pytest.warns(DataWarning, match=r"'R\(F\) = p' is left out"):
+        assert not parse_mln("odd(t)\nR(odd(Coin)) = 0.8\n").rules
+    assert len(parse_mln("P(t)\n2 P(x)\n").rules) == 1  # a predicate may have that name
+
+
+def test_the_size_of_a_type_stands_for_the_number_of_its_constants():
+    found = parse_mln("t = {A,B,C}\nodd(t)\n1.5+(0.5*domSize(t)) odd(x)\nlog(domSize(t)) odd(x)")
+    assert [rule.weight for rule in found.rules] == [3.0, pytest.approx(math.log(3))]
+    with pytest.raises(InputErrors, match="list the constants of the type above it"):
+        parse_mln("odd(t)\n1.5+(0.5*domSize(t)) odd(x)\n")
+
+
+def test_rules_that_differ_in_names_alone_are_told_of():
+    text = "size(wheel)\nsold(sold)\n{}1 size(big) ^ sold(yes)\n2 size(big) ^ sold(no)\n"
+    with pytest.warns(DataWarning, match="lines 3 and 4 differ in names alone: they are read as v"):
+        parse_mln(text.format(""))
+    no_sense = text.format("seats(rows)\n") + "1 size(big) ^ seats(big)\n"
+    with pytest.warns(DataWarning, match="names in lower case are read as constants, as pracmln"):
+        found = parse_mln(no_sense)
+    assert str(found.rules[0]) == '1.0 size("big") ^ sold("yes")'
+    with pytest.raises(InputErrors, match="two types"):
+        parse_mln(no_sense, dialect="alchemy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parse_mln(text.format(""), dialect="alchemy")
+        parse_mln("a(t)\nb(t)\n1 a(x)\n2 a(x)\n3 b(y)\n")
+
+
+def test_an_included_file_below_a_variable_is_looked_for_in_the_folders_above(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "names.mln").write_text("odd(t)\n")
+    deep = tmp_path / "models" / "first"
+    deep.mkdir(parents=True)
+    rules = deep / "rules.mln"
+    rules.write_text('#include "$SOME_HOME/shared/names.mln"\n1 odd(x)\n')
+    assert len(read_mln(rules).rules) == 1
+    rules.write_text('#include "$SOME_HOME/shared/none.mln"\nodd(t)\n1 odd(x)\n')
+    with pytest.raises(InputErrors, match=r"cannot include .*\$SOME_HOME"):
+        read_mln(rules)

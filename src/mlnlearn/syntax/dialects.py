@@ -38,7 +38,8 @@ FIXED_WEIGHTS = {
     "#fixweight": "",
     "#fixWeightFreq": "the weight is the one written, not set by how often the formula is true",
 }
-_MARGINALS = ("P", "R", "SE")
+_RULES_COMPARED = 1000
+_MARGINALS = ("P", "R")
 _NAMED_VALUE = re.compile(r"\s*\$(\w+)\s*=\s*([^\s/][^\n]*?)\s*(?://[^\n]*)?")
 _NAME_OF_VALUE = re.compile(r"\$(\w+)")
 
@@ -52,6 +53,25 @@ def marks_variables(tokens: Sequence[Token], dialect: str | None) -> bool:
         token.text == "?" and after.kind == "name" and after.touches(token, after.text)
         for token, after in pairwise(tokens)
     )
+
+
+def same_but_for_names(rules: Sequence[Rule]) -> tuple[int, int] | None:
+    """Return two of the first rules that differ in the names of variables and in weight alone.
+
+    Nobody writes a rule twice; constants in lower case look so, ``0.2 class(good)`` and
+    ``-1.3 class(bad)``.
+    """
+    seen: dict[str, tuple[tuple[Variable, ...], int]] = {}
+    for number, rule in enumerate(rules[:_RULES_COMPARED]):
+        names = free_variables(rule.formula)
+        if rule.weight is None or rule.per_constant or not names:
+            continue
+        renamed = {name: Variable(f"_{place}") for place, name in enumerate(names)}
+        shape = str(substitute_formula(rule.formula, renamed))
+        others, first = seen.setdefault(shape, (names, number))
+        if others != names and rules[first].weight != rule.weight:
+            return first, number
+    return None
 
 
 def with_numbers_for_names(text: str) -> str:
@@ -80,24 +100,33 @@ def _spelt_out(line: str, values: dict[str, str]) -> str:
 
 def refuse_unsupported(cursor: Cursor, table: SymbolTable) -> None:
     """Complain about a statement of another system that has no like here, by its name."""
-    token, after = cursor.peek(), cursor.peek(1)
+    token = cursor.peek()
     if token.text in _DIRECTIVES:
         message, hint = _DIRECTIVES[token.text]
         cursor.fail(f"{token.text}: {message}", token, hint)
-    undeclared = token.kind == "name" and token.text not in table.predicates
-    if undeclared and after.text == "(" and _ends_in_number(cursor):
-        if token.text in _MARGINALS:
-            cursor.fail(
-                f"probability constraints '{token.text}(F) = p' are not supported",
-                token,
-                "give F a weight: log(p/(1-p)) where nothing else bears on it",
-            )
-        if token.text == "count":
-            cursor.fail(
-                "count constraints 'count(P(x)) = n' are not supported",
-                token,
-                "for exactly one, mark the place in the declaration: P(a,b!)",
-            )
+    if token.text == "SE" and _constrains(cursor, table):
+        cursor.fail(
+            "soft evidence 'SE(F) = p' among rules is not supported",
+            token,
+            "give the atom a rule of weight log(p/(1-p)), or list it in the data, '0.8 P(A)'",
+        )
+    if token.text == "count" and _constrains(cursor, table):
+        cursor.fail(
+            "count constraints 'count(P(x)) = n' are not supported",
+            token,
+            "for exactly one, mark the place in the declaration: P(a,b!)",
+        )
+
+
+def at_marginal(cursor: Cursor, table: SymbolTable) -> bool:
+    """Tell whether ``P(F) = p`` comes next: what probability a formula is to have."""
+    return cursor.peek().text in _MARGINALS and _constrains(cursor, table)
+
+
+def _constrains(cursor: Cursor, table: SymbolTable) -> bool:
+    """Tell whether the statement is ``name(…) = number`` with a name that is not declared."""
+    undeclared = cursor.peek().kind == "name" and cursor.peek().text not in table.predicates
+    return undeclared and cursor.peek(1).text == "(" and _ends_in_number(cursor)
 
 
 def _ends_in_number(cursor: Cursor) -> bool:

@@ -6,13 +6,14 @@ import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 
-from mlnlearn.dialect import check_dialect
+from mlnlearn.dialect import DIALECT, check_dialect
 from mlnlearn.errors import DataWarning, InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
 from mlnlearn.logic.formulas import Rule
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.dialects import (
     marks_variables,
+    same_but_for_names,
     with_numbers_for_names,
 )
 from mlnlearn.syntax.formulas import CONTINUED
@@ -77,7 +78,8 @@ def parse_mln(
     -----
     DataWarning
         Where a bare atom is read as a formula, a utility is left out, ``a :- b`` is read as
-        ``b => a`` and no more, or nothing is declared and types are taken from the rules.
+        ``b => a`` and no more, a probability ``P(F) = p`` is left out, rules differ in the names
+        of their variables alone, or nothing is declared and types are taken from the rules.
 
     Notes
     -----
@@ -105,6 +107,8 @@ def parse_mln(
     reader = StatementReader.of(source, schema, dialect)
     if reader.problems and not reader.table.predicates:
         reader = _read_part(source, dialect) or reader
+    if dialect is None and DIALECT.get() is None:
+        reader = _with_constants(reader, source, schema)
     if reader.problems:
         raise InputErrors(reader.problems)
     for message in reader.warnings.values():
@@ -129,6 +133,31 @@ def _read_part(source: Source, dialect: str | None) -> StatementReader | None:
         reader.problems.append(InputError(message, Location(source.file), hint=hint))
     reader.warnings["part"] = (
         f"{source.file}: {message}; types are taken from the rules: {guessed}; {hint}"
+    )
+    return reader
+
+
+def _with_constants(
+    reader: StatementReader, source: Source, schema: Schema | None
+) -> StatementReader:
+    """Read lower-case names as constants where they look like such and make no sense otherwise.
+
+    Rules that pracmln has learned may hold no variable at all, so that no mark tells its dialect.
+    """
+    pair = same_but_for_names(reader.rules)
+    if pair is None:
+        return reader
+    lines = " and ".join(str(reader.locations[number].line) for number in pair)
+    same = f"{reader.locations[pair[0]]}: the rules of lines {lines} differ in names alone"
+    other = StatementReader.of(source, schema, "pracmln") if reader.problems else None
+    if other is not None and not other.problems:
+        other.warnings["names"] = (
+            f"{same}: names in lower case are read as constants, as pracmln does; "
+            "give the dialect to have it otherwise"
+        )
+        return other
+    reader.warnings["names"] = (
+        f"{same}: they are read as variables; where they are constants, give the dialect pracmln"
     )
     return reader
 

@@ -16,6 +16,7 @@ from mlnlearn.syntax.definitions import at_definition, at_most_one, read_definit
 from mlnlearn.syntax.dialects import (
     FIXED_WEIGHTS,
     PASSED_OVER,
+    at_marginal,
     at_most_one_of,
     marks_variables,
     read_cardinality,
@@ -51,9 +52,14 @@ class StatementReader:
 
     @classmethod
     def of(cls, source: Source, schema: Schema | None, dialect: str | None) -> StatementReader:
-        """Read a whole text."""
+        """Read a whole text: once more where something is declared below its first use."""
         reader = cls(SymbolTable(schema), dialect)
         reader.read(source)
+        late = reader.table.declared_late()
+        if late.predicates:
+            reader = cls(SymbolTable(schema), dialect)
+            reader.table.expect(late)
+            reader.read(source)
         reader._check_constants()
         return reader
 
@@ -91,6 +97,8 @@ class StatementReader:
             self._pass_over(cursor, PASSED_OVER)
         elif cursor.at("#unique"):
             self._unordered = _unique_variables(cursor)
+        elif at_marginal(cursor, self.table):
+            self._leave_out_marginal(cursor)
         elif at_definition(cursor):
             read_definition(cursor, self.table)
         elif cursor.at("|"):
@@ -113,6 +121,15 @@ class StatementReader:
             place = cursor.source.location(token)
             self._warn(token.text, place, f"{token.text}: {known[token.text]}")
         if cursor.at("."):  # '#group.' ends a group
+            cursor.take()
+
+    def _leave_out_marginal(self, cursor: Cursor) -> None:
+        """Read past ``P(F) = 0.4``: weights are not fitted to it here."""
+        said = f"'{cursor.peek().text}(F) = p' is left out"
+        said += ": F has the probability that the weights give it; where nothing else bears on F, "
+        said += "log(p/(1-p)) gives it p"
+        self._warn("marginal", cursor.source.location(cursor.peek()), said)
+        while not cursor.at_line_end():
             cursor.take()
 
     def _cardinality(self, cursor: Cursor) -> None:
@@ -157,6 +174,8 @@ class StatementReader:
                     cursor.peek(),
                     "cut the numbers into intervals, each a constant",
                 )
+            if cursor.peek().kind == "number":
+                cursor.unexpected("end of line", "the weight stands in front of the formula")
             closed = rule.hard or rule.whole
             cursor.unexpected("end of line" if closed else "an operator or end of line")
         self.problems.extend(checker.problems)
@@ -196,7 +215,7 @@ class StatementReader:
         """Read another file at this place; a file that has been read already adds nothing."""
         cursor.take()
         token = cursor.peek()
-        path = Path(cursor.source.file).parent / self._included_name(cursor)
+        path = _found_from(Path(cursor.source.file).parent, self._included_name(cursor))
         # Complaints quote lines of the file: those of any other kind are nobody's business.
         if not path.name.endswith(RULES):
             hint = "linked-in functions have no like here: declare a predicate and list its facts"
@@ -231,6 +250,18 @@ class StatementReader:
             name += cursor.take().text
         cursor.take()
         return name
+
+
+def _found_from(folder: Path, name: str) -> Path:
+    """Return where an included file is; of ``$HOME_OF_THAT/a/b.mln``, the nearest a/b.mln above.
+
+    What a variable of the environment holds is not looked up: complaints would print it.
+    """
+    variable, _, rest = name.partition("/")
+    if not (variable.startswith("$") and rest):
+        return folder / name
+    above = (folder.absolute(), *folder.absolute().parents)
+    return next((each / rest for each in above if (each / rest).is_file()), folder / name)
 
 
 def reads_as_declaration(rule: Rule) -> bool:

@@ -54,6 +54,8 @@ class SymbolTable:
         self.closed = set(schema.closed)
         self.definitions: dict[str, Definition] = {}
         self.bare: set[tuple[str, str]] = set()  # constants written like variables, by type
+        self.missed: set[str] = set()  # names used where they were not declared yet
+        self._expected: set[str] = set()
         self._compared = 0
         self._used = {kind for predicate in schema.predicates for kind in predicate.types}
 
@@ -70,6 +72,24 @@ class SymbolTable:
             {kind: tuple(n) for kind, n in self.constants.items() if kind in self.listed},
             frozenset(self.closed),
         )
+
+    def declared_late(self) -> Schema:
+        """Return the predicates and functions that were used above their declaration."""
+        late = tuple(p for name, p in self.predicates.items() if name in self.missed)
+        names = {predicate.name for predicate in late}
+        functional = {name: marked for name, marked in self.functional.items() if name in names}
+        return Schema(late, {}, functional, closed=frozenset(self.closed & names))
+
+    def expect(self, late: Schema) -> None:
+        """Know predicates and functions that will be declared further down."""
+        self._expected = {predicate.name for predicate in late.predicates}
+        self.predicates |= {predicate.name: predicate for predicate in late.predicates}
+        self.functional |= late.functional
+        self.closed |= late.closed
+
+    def is_new(self, name: str) -> bool:
+        """Tell whether a predicate or function has not been declared so far."""
+        return name not in self.predicates or name in self._expected
 
     def nearest(self, name: str) -> str:
         """Return the declared name most like the given one, or nothing."""
@@ -97,6 +117,9 @@ class SymbolTable:
 
     def add(self, predicate: Predicate, marked: tuple[int, ...]) -> bool:
         """Add a declaration; return False where the name means something else already."""
+        if predicate.name in self._expected:  # in the order of declarations, not of use
+            self._expected.remove(predicate.name)
+            del self.predicates[predicate.name]
         known = self.predicates.get(predicate.name)
         if known is not None:
             return known == predicate and self.functional.get(known.name, ()) == marked
@@ -132,20 +155,20 @@ class DeclarationParser:
         """
         first, second = self.cursor.peek(), self.cursor.peek(1)
         if self.cursor.at("*"):
-            listed = self.cursor.peek(2).text == "("
-            return listed and is_symbol_name(second) and second.text not in self.table.predicates
+            listed = self.cursor.peek(2).text == "(" and is_symbol_name(second)
+            return listed and self.table.is_new(second.text)
         if not is_symbol_name(first):
             return False
         if is_symbol_name(second) and self.cursor.peek(2).text == "(":
             return first.text.lower() not in QUANTIFIERS and second.text != "v"
         known = self.table.predicates.get(first.text)
         if second.kind in ("newline", "end"):
-            return known is None
+            return self.table.is_new(first.text)
         found = self._scan_types()
         if found is None:
             return False
         kinds, marked = found
-        if known is None or marked:
+        if known is None or marked or self.table.is_new(first.text):
             return True
         # Types in the places of arguments make a declaration, if another one than before.
         return not known.function and all(map(self.table.is_type, kinds))

@@ -338,6 +338,7 @@ class TermParser:
         """Return the predicate or function of a name, noting where there is none."""
         symbol = self.table.predicates.get(token.text)
         if symbol is None:
+            self.table.missed.add(token.text)
             self.checker.report(
                 f"no such predicate '{token.text}'", token, self.table.undeclared_hint(token.text)
             )

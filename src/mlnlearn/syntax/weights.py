@@ -48,6 +48,12 @@ def read_weight(cursor: Cursor, table: SymbolTable) -> Weight:
     if fixed:
         cursor.take()
     token, following = cursor.peek(), cursor.peek(1)
+    if fixed and token.kind == "name" and token.text not in _FUNCTIONS:
+        cursor.fail(
+            "'@' stands before a weight that learning leaves alone, '@2 F'",
+            token,
+            "leave '@' out: predicates and rules are declared without it",
+        )
     if cursor.at(":", ":-"):
         return Weight(utility=_utility(cursor))
     if token.kind == "name" and following.text == ":":
@@ -96,8 +102,8 @@ def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
     balanced = text.count("(") == text.count(")")
     if len(word) < 2 or not balanced or not re.search(r"[*/()]|[0-9][-+]", text):
         return None
-    pieces = _PIECE.findall(text)
-    if "".join(pieces) != text or cursor.peek(len(word)).kind in ("newline", "end"):
+    pieces = _with_sizes(_PIECE.findall(text), table)
+    if "".join(_PIECE.findall(text)) != text or cursor.peek(len(word)).kind in ("newline", "end"):
         return None
     if cursor.peek(len(word)).text in (*_COMPARED, "^", "v", "=>", "<=>", "+", "-", "*", "/"):
         return None
@@ -108,7 +114,8 @@ def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
         cursor.fail(
             f"the weight depends on '{unknown[0]}'",
             first,
-            "weights are numbers here: write the number for your data",
+            "weights are numbers here: write the number for your data"
+            + (", or list the constants of the type above it" if "domSize" in unknown else ""),
         )
     try:
         value = _Arithmetic(pieces).all()
@@ -120,6 +127,19 @@ def _expression(cursor: Cursor, table: SymbolTable) -> float | None:
         )
     cursor.index += len(word)
     return value
+
+
+def _with_sizes(pieces: list[str], table: SymbolTable) -> list[str]:
+    """Put the number of constants in place of ``domSize(type)``, where the type is closed."""
+    found: list[str] = []
+    place = 0
+    while place < len(pieces):
+        opening, kind, closing = ([*pieces[place + 1 : place + 4], "", "", ""])[:3]
+        sized = pieces[place] == "domSize" and (opening, closing) == ("(", ")")
+        known = sized and kind in table.constants and kind not in table.listed
+        found.append(str(len(table.constants[kind])) if known else pieces[place])
+        place += 4 if known else 1
+    return found
 
 
 def _word(cursor: Cursor) -> list[Token]:
