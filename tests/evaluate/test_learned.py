@@ -88,3 +88,12 @@ def test_a_column_known_only_afterwards_is_warned_of():
     tables["customer"] = tables["customer"].with_columns(pl.Series("reason", reason))
     with pytest.warns(ml.DataWarning, match="reason"):
         ml.learn(tables, "customer.left", learner=BOOST)
+
+
+def test_a_learner_may_be_named():
+    found = ml.learn(ml.synthetic.smokers(60, rng=1).databases, "cancer", learner="mln-bc")
+    assert isinstance(found.model, ml.BoostedModel)
+    with pytest.raises(ml.InputError, match="no learner 'mlnbt'"):
+        ml.learn(ml.synthetic.smokers(9, rng=1).databases, "cancer", learner="mlnbt")
+    with pytest.raises(ml.InputError, match="gslp does not learn one target"):
+        ml.learn(ml.synthetic.smokers(9, rng=1).databases, "cancer", learner="gslp")

@@ -250,3 +250,11 @@ def test_nodes_of_trees_show_how_many_that_come_by_are_true():
         assert f">{said}</text>" in page
     assert page.count('class="rest"') == 3
     assert 'class="rest"' not in drawings_section(view)
+
+
+def test_the_last_number_of_an_axis_is_not_cut_off():
+    line = Series.of("model", [0, 80000], [0.0, 1.0])
+    text = str(plot("income", Axis.around("income", [0, 80000]), Axis("P"), [line]))
+    assert '<text x="340.0" y="242.0" text-anchor="end">80000</text>' in text
+    short = str(plot("age", Axis.around("age", [0, 100]), Axis("P"), [line]))
+    assert '<text x="328.0" y="242.0" text-anchor="middle">100</text>' in short

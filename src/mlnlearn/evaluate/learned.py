@@ -19,6 +19,7 @@ from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
 from mlnlearn.evaluate.held_out import HeldOut, held_out_scores
 from mlnlearn.evaluate.leaks import future_leaks
+from mlnlearn.evaluate.portfolio import member
 from mlnlearn.evaluate.row_reasons import RowReasons, explain_rows
 from mlnlearn.evaluate.rows import RowAnswers, predict_rows
 from mlnlearn.model.answers import Answers
@@ -154,7 +155,8 @@ def learn(
     target
         What to predict: ``TABLE.COLUMN``, a column, or a predicate.
     learner
-        Any learner of one target; by default `Auto`, which chooses one.
+        Any learner of one target, or its name on the command line; by default `Auto`, which
+        chooses one.
     run
         Limits of the run: of its time, half goes to the scores.
 
@@ -167,13 +169,27 @@ def learn(
     >>> len(found.query(smokers(50, rng=2).databases[0]))
     50
     """
-    learner = Auto(target=target) if learner is None else learner
     given = _read(data, target)
+    learner = _of_one_target(learner, given, target)
     for leak in future_leaks(given, learner.target):
         warnings.warn(str(leak), DataWarning, stacklevel=2)
     held_out, chosen, limited = scored_learner(learner, given, run or Run())
     fitted = chosen.fit(given, limited)
     return ScoredModel(learner.target, fitted.model, fitted.notes, held_out)
+
+
+def _of_one_target(learner: Any, data: Data, target: str) -> Any:
+    """Return the learner that was given, named or meant."""
+    if learner is None:
+        return Auto(target=target)
+    name = learner if isinstance(learner, str) else type(learner).__name__
+    learner = member(learner, data, target, seed=0) if isinstance(learner, str) else learner
+    if not getattr(learner, "target", ""):
+        raise InputError(
+            f"{name} does not learn one target",
+            hint="fit it as it is, learner.fit(data), or name one such as 'boost' or 'mln-bt'",
+        )
+    return learner
 
 
 def scored_learner(learner: Any, data: Data, run: Run) -> tuple[HeldOut | None, Any, Run]:

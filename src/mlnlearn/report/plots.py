@@ -16,6 +16,8 @@ from mlnlearn.report.markup import Markup, tag
 _WIDTH, _HEIGHT = 340, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 12, 44
 
+_DIGIT = 6.5  # how wide one is
+
 Look = Literal["main", "second", "faint", "reference"]
 
 
@@ -126,7 +128,11 @@ def _grid(x: Axis, y: Axis) -> list[Markup]:
     parts = []
     for tick, place in zip(x.ticks, _place(x, np.array(x.ticks), _LEFT, right), strict=True):
         parts.append(_line(place, _TOP, place, bottom))
-        parts.append(_text(f"{tick:g}", place, bottom + 16, "middle"))
+        label = f"{tick:g}"
+        inside = place + len(label) * _DIGIT / 2 <= _WIDTH
+        parts.append(
+            _text(label, place if inside else _WIDTH, bottom + 16, "middle" if inside else "end")
+        )
     for tick, place in zip(y.ticks, _place(y, np.array(y.ticks), bottom, _TOP), strict=True):
         parts.append(_line(_LEFT, place, right, place))
         parts.append(_text(f"{tick:g}".replace("-", "−"), _LEFT - 7, place + 4, "end"))

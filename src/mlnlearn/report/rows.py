@@ -77,7 +77,7 @@ def rows_report(
     tiles = [("rules", f"{len(rules):,}")]
     if held_out is not None:
         sections.append(("scores", "Scores", _scores(held_out)))
-        tiles += [(name, f"{score:.3f}") for name, score, _ in held_out.in_words()]
+        tiles += [(name, number(score)) for name, score, _ in held_out.in_words()]
     if importances:
         bars = importance_bars(dict(importances), _OF_FEATURES)
         shown = section("importance", "What it rests on", bars)
