@@ -2,7 +2,7 @@
 
 What a learner sums over the examples of which a conjunction holds is a join, a distinct and a sum.
 The examples with their numbers are sent to the server; what comes back is a row a candidate. The
-numbers are such that sums are exact (see `mlnlearn.structure.boosting.scoring`), so that every
+numbers are such that sums are exact (see `mlnlearn.structure.boosting.regression`), so that every
 server gives the same.
 """
 

@@ -13,7 +13,7 @@ from mlnlearn.errors import DataWarning
 from mlnlearn.model.boosted.files import step_to_plain
 from mlnlearn.structure.boosting import features as room
 from mlnlearn.structure.boosting import tables, trees
-from mlnlearn.structure.boosting.candidates import FeatureBlock
+from mlnlearn.structure.boosting.candidates import CandidateCounts
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
 from mlnlearn.structure.boosting.scoring import NodeSums
@@ -67,13 +67,13 @@ def test_what_is_left_of_sums_is_what_sums_over_the_rest_are(areas, kind, monkey
     monkeypatch.setattr(NodeSums, "without", recorded)
     expected = learned(LEARNERS[kind], areas)
     assert taken
-    branch = trees._sums_of_branch
+    sums = trees._GrowingTree._sums
 
-    def anew(features, node):
-        node.before = None
-        return branch(features, node)
+    def anew(self, branch, regression):
+        branch.before = None
+        return sums(self, branch, regression)
 
-    monkeypatch.setattr(trees, "_sums_of_branch", anew)
+    monkeypatch.setattr(trees._GrowingTree, "_sums", anew)
     taken.clear()
     assert learned(LEARNERS[kind], areas) == expected
     assert not taken
@@ -134,24 +134,42 @@ def test_models_do_not_depend_on_which_prefixes_are_kept(areas, monkeypatch):
         monkeypatch.setattr(
             Features,
             "_whole",
-            lambda self, unit, odd=odd: None if unit.place % 2 == odd else whole(self, unit),
+            lambda self, unit, odd=odd: None if unit.listed.place % 2 == odd else whole(self, unit),
         )
         assert (learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)) == expected
 
 
-def test_large_blocks_are_made_smaller_and_say_the_same(areas, monkeypatch):
-    expected = [learned(LEARNERS[kind], areas) for kind in ("trees", "clauses")]
-    monkeypatch.setattr("mlnlearn.structure.boosting.candidates._FEW", 0)
-    smaller = []
-    compact = FeatureBlock.compact
+def test_counts_are_kept_in_few_bytes_and_say_the_same():
+    ones, many = np.ones(3, np.int32), np.array([1, 300, 2], np.int32)
+    names, examples = np.array([0, 400, 1], np.int32), np.array([4, 5, 9], np.int32)
+    small = CandidateCounts.of((ones, examples, ones), 1)
+    assert (len(small.candidate), len(small.count), small.nbytes) == (0, 0, 12)
+    assert small.groundings.tolist() == [1, 1, 1]
+    large = CandidateCounts.of((names, examples, many), 401)
+    assert large.candidate.tolist() == names.tolist()
+    assert large.groundings.tolist() == many.tolist()
+    both = CandidateCounts.joined([small, CandidateCounts.of((ones, examples, 2 * ones), 1)], 1)
+    assert both.groundings.tolist() == [1, 1, 1, 2, 2, 2]
+    assert both.count.dtype == np.uint8
 
-    def recorded(block):
-        smaller.append(compact(block).nbytes < block.nbytes)
-        return compact(block)
 
-    monkeypatch.setattr(FeatureBlock, "compact", recorded)
-    assert [learned(LEARNERS[kind], areas) for kind in ("trees", "clauses")] == expected
-    assert any(smaller)
+@pytest.mark.parametrize("kind", ["trees", "clauses", "dependency network"])
+def test_counts_are_made_once_for_all_conjunctions_that_share_them(areas, kind, monkeypatch):
+    monkeypatch.setattr(room, "_VIEWED", 0)
+    made = []
+    computed = Features._computed
+
+    def recorded(self, unit, slabs):
+        made.extend(
+            (id(unit.tables), unit.joined(template)[: len(unit.path)], unit.joined(template))
+            for slab in slabs
+            for _, template in slab.templates
+        )
+        return computed(self, unit, slabs)
+
+    monkeypatch.setattr(Features, "_computed", recorded)
+    learned(LEARNERS[kind], areas)
+    assert len(made) == len(set(made)) > 50
 
 
 def test_what_the_cache_drops_again_and_again_is_summed(areas):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -23,10 +23,79 @@ from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_typ
 
 COUNT_BYTES = 12
 """What a count takes, with its candidate and its example, before it is made smaller."""
-_FEW = 1 << 20  # counts in a block that is left as it is: the loops are compiled for that alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateCounts:
+    """Counts of some candidates, without zeros; those of a candidate are sorted by example.
+
+    Attributes
+    ----------
+    candidate
+        Which of the candidates is counted; empty where there is one only.
+    example
+        For which example.
+    count
+        How many groundings; empty where each count is one.
+    """
+
+    candidate: NDArray[np.integer]
+    example: Codes
+    count: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, entries: Entries, size: int) -> CandidateCounts:
+        """Return the counts of so many candidates in as few bytes as they take.
+
+        Examples
+        --------
+        >>> numbers = np.ones(4, np.int32)
+        >>> counts = CandidateCounts.of((numbers, numbers, numbers), 2)
+        >>> counts.candidate.dtype.name, len(counts.count), counts.nbytes
+        ('uint8', 0, 20)
+        """
+        candidate, example, count = entries
+        most = int(count.max(initial=0))
+        few = np.uint8 if most < 1 << 8 else np.int32
+        name = np.uint8 if size <= 1 << 8 else np.int32
+        return cls(
+            candidate.astype(name) if size > 1 else np.empty(0, name),
+            example.copy(),
+            count.astype(few) if most > 1 else np.empty(0, few),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[CandidateCounts], size: int) -> CandidateCounts:
+        """Return counts for different examples, one after the other."""
+        if len(parts) < 2:
+            nothing = np.empty(0, np.int32)
+            return parts[0] if parts else cls.of((nothing, nothing, nothing), size)
+        every = any(len(part.count) for part in parts)
+        return cls(
+            np.concatenate([part.candidate for part in parts]),
+            np.concatenate([part.example for part in parts]),
+            np.concatenate([part.groundings if every else part.count for part in parts]),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the counts take."""
+        return self.candidate.nbytes + self.example.nbytes + self.count.nbytes
+
+    @property
+    def groundings(self) -> NDArray[np.integer]:
+        """How many groundings there are, also where each count is one."""
+        return self.count if len(self.count) else np.ones(len(self.example), self.count.dtype)
+
+    def among(self, examples: Ints) -> CandidateCounts:
+        """Give the examples, which are some of all, their numbers among all."""
+        return replace(self, example=examples[self.example].astype(np.int32))
+
 
 Numbered: TypeAlias = tuple[int, Template]
-"""A template, and its number among those of its prefix."""
+"""A template, and the number of its first candidate."""
+Entries: TypeAlias = tuple[Codes, Codes, Codes]
+"""Counts as they are made: candidate, example and count, parallel, without zeros."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,46 +149,19 @@ class FeatureBlock:
     ----------
     listed
         The candidates.
-    candidate, example, count
-        Parallel arrays without zero counts.
-    whole
-        Whether all examples were counted, not only those of a piece.
+    parts
+        Counts, with the number of the first candidate that they are of.
     """
 
     listed: CandidateList
-    candidate: NDArray[np.integer]
-    example: Codes
-    count: NDArray[np.integer]
-    whole: bool = True
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the counts take."""
-        return self.candidate.nbytes + self.example.nbytes + self.count.nbytes
-
-    def compact(self) -> FeatureBlock:
-        """Return the block in little more than half the memory, where it is large and that can be.
-
-        Examples
-        --------
-        >>> numbers = np.zeros(2 << 20, np.int32)
-        >>> block = FeatureBlock(
-        ...     CandidateList(0, (), (), (), (), (), size=1), numbers, numbers, numbers
-        ... )
-        >>> block.nbytes >> 20, block.compact().nbytes >> 20
-        (24, 14)
-        """
-        if len(self.candidate) <= _FEW:
-            return self
-        most = int(self.count.max(initial=0))
-        few = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int32
-        name = np.uint16 if self.listed.size <= 1 << 16 else np.int32
-        return replace(self, candidate=self.candidate.astype(name), count=self.count.astype(few))
+    parts: tuple[tuple[int, CandidateCounts], ...]
 
     def counts(self, number: int) -> tuple[Codes, Ints]:
         """Return the examples for which a candidate has groundings, and how many."""
-        chosen = np.flatnonzero(self.candidate == number)
-        return self.example[chosen], self.count[chosen].astype(np.int64)
+        start, part = next(found for found in reversed(self.parts) if found[0] <= number)
+        mine = part.candidate == number - start
+        chosen = np.flatnonzero(mine) if len(mine) else slice(None)
+        return part.example[chosen], part.groundings[chosen].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,57 +204,45 @@ class CandidateCounter:
             types += new_types(pattern, len(types))
         return types
 
-    def count(
-        self, table: Bindings, place: int, prefix: Body, numbered: Sequence[Numbered], most: int
-    ) -> Iterator[FeatureBlock]:
-        """Count templates, so many at a time; the target's own literals come last."""
+    def count(self, table: Bindings, numbered: Sequence[Numbered], most: int) -> Iterator[Entries]:
+        """Count templates, so many at a time; the target's own literals come last.
+
+        Counts of a template come before those of the next.
+        """
         own = [item for item in numbered if self._is_own(item)]
         others = [item for item in numbered if not self._is_own(item)] if own else numbered
         for start in range(0, len(others), most):
             check_time()
-            yield self._block(table, place, prefix, others[start : start + most])
-        if own:
-            yield self._own_block(table, self.listed(place, prefix, own))
+            yield self._counted(table, others[start : start + most])
+        for first, template in own:
+            yield self._own_counts(table, first, template)
 
     def _is_own(self, item: Numbered) -> bool:
         return self.own is not None and item[1].pattern.predicate == self.own
 
-    def listed(self, place: int, prefix: Body, numbered: Iterable[Numbered]) -> CandidateList:
-        """Return candidates of a prefix, told apart by constants."""
-        order, templates = zip(*numbered, strict=True) if numbered else ((), ())
-        names = tuple(map(self.constants, templates))
-        first, size = [], 0
-        for constants in names:
-            first.append(size)
-            size += max(len(constants), 1)
-        return CandidateList(place, prefix, templates, order, tuple(first), names, size)
-
-    def _own_block(self, table: Bindings, listed: CandidateList) -> FeatureBlock:
+    def _own_counts(self, table: Bindings, first: int, template: Template) -> Entries:
         """Count literals of the target itself one by one, no example counting as true."""
         found = []
-        for number in range(listed.size):
-            counts = table.count(listed.test(number)[-1])
+        for number, name in enumerate(self.constants(template) or ("",), first):
+            counts = table.count(template.with_constant(name))
             holders = np.flatnonzero(counts)
             found.append((np.full(len(holders), number), holders, counts[holders]))
         candidate, example, count = (np.concatenate(parts) for parts in zip(*found, strict=True))
         if count.max(initial=0) > np.iinfo(np.int32).max:
             raise _too_many()
-        entries = [part.astype(np.int32) for part in (candidate, example, count)]
-        return FeatureBlock(listed, entries[0], entries[1], entries[2])
+        return candidate.astype(np.int32), example.astype(np.int32), count.astype(np.int32)
 
-    def _block(
-        self, table: Bindings, place: int, prefix: Body, numbered: Iterable[Numbered]
-    ) -> FeatureBlock:
-        programs, used = [], []
+    def _counted(self, table: Bindings, numbered: Sequence[Numbered]) -> Entries:
+        """Count templates in one pass; those without facts have no counts."""
+        programs, firsts = [], []
         find, bound = self.world.lookups.find, table.variables
-        for item in numbered:
-            found = find(item[1].pattern, bound, item[1].slot)
+        for first, template in numbered:
+            found = find(template.pattern, bound, template.slot)
             if found is not None and found[0].groups:
                 programs.append(found[1])
-                used.append(item)
-        listed = self.listed(place, prefix, used)
+                firsts.append(first)
         joined = joined_programs(programs)
-        joined["candidate"] = listed.first
+        joined["candidate"] = firsts
         arena = self.world.lookups.arena
         candidate, example, count, too_large = count_candidates(
             joined,
@@ -226,7 +256,19 @@ class CandidateCounter:
         )
         if too_large:
             raise _too_many()
-        return FeatureBlock(listed, candidate, example, count)
+        return candidate, example, count
+
+    def listed(
+        self, place: int, prefix: Body, templates: Sequence[Template], order: Sequence[int]
+    ) -> CandidateList:
+        """Return candidates of a prefix, told apart by constants."""
+        names = tuple(map(self.constants, templates))
+        first, size = [], 0
+        for constants in names:
+            first.append(size)
+            size += max(len(constants), 1)
+        numbers = tuple(order), tuple(first)
+        return CandidateList(place, prefix, tuple(templates), *numbers, names, size)
 
     def constants(self, template: Template) -> tuple[str, ...]:
         """Return the constants that a template stands for, if any."""

@@ -14,14 +14,8 @@ from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import ClauseList, HornClause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import renamed
-from mlnlearn.structure.boosting.scoring import (
-    Floats,
-    Mask,
-    Regression,
-    clause_gains,
-    gain,
-    node_sums,
-)
+from mlnlearn.structure.boosting.regression import Floats, Mask, Regression, gain
+from mlnlearn.structure.boosting.scoring import clause_gains, node_sums
 
 _SMALLEST_GAIN = 1e-9
 
@@ -109,8 +103,7 @@ def find_clause(
     >>> found.clause.body[0].predicate.name, found.clause.weight
     ('rich', 0.75)
     """
-    once = np.ones(len(features))
-    regression = Regression(gradient, weight, chosen, once, settings.existential)
+    regression = Regression(gradient, weight, chosen, None, settings.existential)
     moment, square, total = regression.moments
     best = _Candidate((), gain(moment, square), regression.value)
     waiting, seen = [best], {canonical((), 0)}

@@ -5,17 +5,17 @@ depend on the conjunction only, so they are computed once for all examples and k
 memory allows; later nodes and later trees with the same conjunction only sum over them. What memory
 does not allow is never held: counts come in pieces, for some of the node's examples at a time, and
 go into sums at once. Both give the same sums, bit for bit: a candidate's terms are added in the
-order of the examples. Examples that a candidate cannot tell apart are counted once (`views`).
+order of the examples. Examples that a candidate cannot tell apart are counted once (`views`), and
+so are candidates that go with the same literals of two conjunctions.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -32,12 +32,16 @@ from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import (
     COUNT_BYTES,
     CandidateCounter,
+    CandidateCounts,
+    CandidateList,
+    Entries,
     FeatureBlock,
     Numbered,
 )
-from mlnlearn.structure.boosting.language import BodyLanguage, Template
+from mlnlearn.structure.boosting.language import BodyLanguage, Template, renamed
 from mlnlearn.structure.boosting.tables import PIECE, TablesElsewhere, ViewTables, joined
-from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, Path, linked, parts
+from mlnlearn.structure.boosting.units import Part, Slab, Unit
+from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, linked, parts_of
 from mlnlearn.threads import in_order
 
 T = TypeVar("T")
@@ -48,52 +52,6 @@ _ROWS_PER_EXAMPLE = 10
 _SHARED = 1 << 14  # examples from which on threads share the work
 _VIEWED = 1 << 14  # examples from which on views of them pay
 _TRIES = 2  # how often what the cache dropped is made again to be kept
-
-
-@dataclass(frozen=True, slots=True)
-class _KeptBlocks:
-    """Candidates of a conjunction with their counts, as the cache holds them."""
-
-    blocks: tuple[FeatureBlock, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(block.nbytes for block in self.blocks)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Unit:
-    """Candidates that are counted together, for one view of the examples.
-
-    Attributes
-    ----------
-    place
-        Number of the prefix among those of the conjunction.
-    path, rest
-        Literals of the conjunction that the candidates go with, and the others.
-    tables
-        Binding tables of the view.
-    prefix
-        None for single literals, or the first of pairs.
-    numbered
-        The literals, or the second ones of pairs, with their numbers among all of that prefix.
-    rows
-        Of the largest table that is counted from.
-    """
-
-    key: int
-    place: int
-    path: Path
-    rest: Body
-    tables: ViewTables
-    prefix: Body
-    numbered: Sequence[Numbered]
-    rows: int
-
-    @property
-    def view(self) -> ExampleView:
-        """The examples, as far as the candidates tell them apart."""
-        return self.tables.view
 
 
 class Features:
@@ -125,7 +83,8 @@ class Features:
     >>> language = language_of(world, "happy", ["likes"], max_constants=0)
     >>> features = Features(world, people, ("person",), language)
     >>> block = next(features.blocks(()))
-    >>> [(block.listed.test(n)[0].terms, block.counts(n)[0].tolist()) for n in range(2)]
+    >>> tests = [block.listed.test(number)[0].terms for number in range(2)]
+    >>> [(test, block.counts(number)[0].tolist()) for number, test in enumerate(tests)]
     [((0, 1), [0]), ((1, 0), [1])]
     """
 
@@ -150,9 +109,10 @@ class Features:
         self._most_kept = cache.limit // 2
         self._flip = flip
         self._tables: dict[int, ViewTables] = {}
-        self._passing: set[int] = set()
-        self._made: Counter[int] = Counter()
+        self._passing: set[Hashable] = set()
+        self._made: Counter[Hashable] = Counter()
         self._keys = count()
+        self._numbers: dict[Hashable, int] = {}
         self._alone: dict[Body, list[Unit]] = {}
         self._units_of: dict[Body, list[Unit]] = {}
         self._left_out: set[Pattern] = set()
@@ -163,22 +123,23 @@ class Features:
 
     def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
         """Yield all candidates to extend a conjunction, or the single literals only."""
-        for found in self.each(body, pairs, _everyone, lambda _, blocks: list(blocks)):
-            yield from found
+        for unit in self.units(body, pairs):
+            kept = self._whole(unit)
+            for parts in self._computed(unit, unit.slabs) if kept is None else (kept,):
+                yield FeatureBlock(unit.listed, tuple(parts))
 
     def each(
         self,
         body: Body,
         pairs: bool,
         members: Callable[[Unit], Ints],
-        work: Callable[[Unit, Iterable[FeatureBlock]], R],
-    ) -> Iterator[R]:
+        work: Callable[[Unit, Iterable[Part]], None],
+    ) -> None:
         """Do something with all candidates of a conjunction, for the examples of a node.
 
-        Candidates that are counted together come together, and may come at the same time as others,
-        in another thread. What is kept comes first, and for all examples; the rest in pieces, each
-        with later examples than the one before, which is done by then. Blocks of the same prefix
-        and templates belong together.
+        Units may come at the same time, in several threads; counts of the same unit do not. What is
+        kept comes for all examples; the rest in pieces, each with later examples than the one
+        before.
 
         Parameters
         ----------
@@ -187,36 +148,28 @@ class Features:
         members
             Tells which examples of a unit's view are of the node.
         work
-            What to do with a unit and candidates of it.
+            What to do with counts of some candidates of a unit.
         """
-        for unit in self._units_of.get((), ()):  # every tree begins there: it goes last
-            self._kept.get(unit.key)
 
-        def whole(unit: Unit) -> tuple[R] | None:
+        def whole(unit: Unit) -> bool:
             kept = self._whole(unit)
-            return None if kept is None else (work(unit, kept),)
+            if kept is not None:
+                work(unit, kept)
+            return kept is None
 
         units = self.units(body, pairs)
-        passing: list[Unit] = []
-        for unit, found in zip(units, self._shared(whole, units), strict=True):
-            if found is None:
-                passing.append(unit)
-            else:
-                yield from found
-        for alike in _by_table(passing):
+        found = zip(units, self._shared(whole, units), strict=True)
+        for alike in _by_table([unit for unit, passing in found if passing]):
             first = alike[0]
             for part, table in first.tables.pieces(first.path, members(first)):
-                passed = partial(self._passed, part, table, work)
-                yield from self._shared(passed, alike)
+                for _ in self._shared(partial(self._passed, part, table, work), alike):
+                    pass
 
     def _passed(
-        self,
-        part: Ints,
-        table: Bindings,
-        work: Callable[[Unit, Iterable[FeatureBlock]], R],
-        unit: Unit,
-    ) -> R:
-        return work(unit, self._piece(part, table, unit))
+        self, part: Ints, table: Bindings, work: Callable[[Unit, Iterable[Part]], None], unit: Unit
+    ) -> None:
+        for parts in self._piece(part, table, unit, unit.slabs):
+            work(unit, parts)
 
     def _shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Share work out among threads, where it is more than sharing takes."""
@@ -224,19 +177,25 @@ class Features:
 
     def groundings(self, body: Body) -> Ints:
         """Return how many groundings a conjunction has for each example."""
-        result = np.ones(len(self), np.int64)
+        result: Ints | None = None
         for part in self._parts(body):
             tables = self._of_view(part)
-            result = times(result, tables.view.spread(tables.groundings(part.path)))
-        return result
+            found = tables.view.spread(tables.groundings(self._renamed(part.joined)))
+            more = found.astype(np.int64)
+            result = more if result is None else times(result, more)
+        return np.ones(len(self), np.int64) if result is None else result
 
     def holds(self, body: Body) -> NDArray[np.bool_]:
         """Tell for which examples a conjunction has groundings."""
         result = np.ones(len(self), np.bool_)
         for part in self._parts(body):
             tables = self._of_view(part)
-            result &= tables.view.spread(tables.groundings(part.path) > 0)
+            result &= tables.view.spread(tables.groundings(self._renamed(part.joined)) > 0)
         return result
+
+    def _renamed(self, body: Body) -> Body:
+        """Return a conjunction by the names of variables that it would have by itself."""
+        return renamed(body, len(self.types))
 
     def _leave_out(self, pattern: Pattern) -> None:
         """Say, once a literal, that what begins with it is not looked at everywhere."""
@@ -255,16 +214,13 @@ class Features:
         """Return the parts of a conjunction that are counted apart."""
         if not self.views.pays or any(pattern.predicate == self.own for pattern in body):
             return [self._together(body)] if body else []
-        return parts(body, len(self.types))
+        return parts_of(body, len(self.types))
 
     def _linked(self, body: Body, others: Body) -> Linked:
         """Return what of a body is counted together with other literals."""
-        if any(p.predicate == self.own for p in (*body, *others)):
+        if not self.views.pays or any(p.predicate == self.own for p in (*body, *others)):
             return self._together(body)
-        found = linked(body, others, len(self.types))
-        if self.views.view(found.places) is self.views.everyone:
-            return self._together(body)
-        return found
+        return linked(body, others, len(self.types))
 
     def _together(self, body: Body) -> Linked:
         return Linked(body, (), frozenset(range(len(self.types))))
@@ -284,19 +240,18 @@ class Features:
 
     def units(self, body: Body, pairs: bool) -> list[Unit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
-        with_pairs = pairs and self.counter.language.lookahead
-        made = self._units_of if with_pairs else self._alone
-        found = made.get(body)
-        if found is None and with_pairs:
+        if body not in self._alone:
+            alone = [(0, (), self.counter.single(body))]
+            self._alone[body] = self._within_limits(body, alone)
+        if not (pairs and self.counter.language.lookahead):
+            return self._alone[body]
+        if body not in self._units_of:
             links = [
                 (place, (first.pattern,), second)
                 for place, (first, second) in enumerate(self.counter.links(body), 1)
             ]
-            found = made[body] = self.units(body, False) + self._within_limits(body, links)
-        elif found is None:
-            alone = [(0, (), self.counter.single(body))]
-            found = made[body] = self._within_limits(body, alone)
-        return found
+            self._units_of[body] = self._alone[body] + self._within_limits(body, links)
+        return self._units_of[body]
 
     def _within_limits(
         self, body: Body, prefixes: Sequence[tuple[int, Body, Sequence[Template]]]
@@ -305,7 +260,7 @@ class Features:
         found = []
         for units in self._shared(partial(self._units_after, body), prefixes):
             for unit in units:
-                joined_literals = (*body, *unit.prefix)
+                joined_literals = (*body, *unit.listed.prefix)
                 if joined_literals and unit.rows > self.most_rows:
                     self._leave_out(joined_literals[-1])
                 else:
@@ -316,102 +271,161 @@ class Features:
         """Return units of one prefix, by the examples that their candidates tell apart."""
         place, prefix, templates = given
         found = []
-        for part, alike in self._by_part(body, prefix, templates):
-            tables = self._of_view(part)
-            most, last = 0, 1  # a server has no such limit
-            if self.elsewhere is None:
-                most, last = self._rows_of(tables, (*part.path, *prefix))
-            if last:
-                key = next(self._keys)
-                found.append(Unit(key, place, part.path, part.rest, tables, prefix, alike, most))
+        for part, order in self._by_part(body, prefix, templates):
+            alike = [templates[number] for number in order]
+            listed = self.counter.listed(place, prefix, alike, order)
+            unit = self._unit(part, listed)
+            if unit.rows > self.most_rows and unit.view is self.views.everyone:
+                unit = self._unit(self._together(body), listed)  # the path may leave fewer rows
+            if unit.rows:
+                found.append(unit)
         return found
 
     def _by_part(
         self, body: Body, prefix: Body, templates: Sequence[Template]
-    ) -> Iterable[tuple[Linked, list[Numbered]]]:
-        """Return templates by the part of a body that they are counted together with."""
-        numbered = list(enumerate(templates))
+    ) -> Iterable[tuple[Linked, Sequence[int]]]:
+        """Return templates, by number, with the part of a body that they are counted with."""
         if not self.views.pays:
-            return [(self._together(body), numbered)] if numbered else []
-        groups: dict[Linked, list[Numbered]] = {}
-        for item in numbered:
-            part = self._linked(body, (*prefix, item[1].pattern))
-            groups.setdefault(part, []).append(item)
+            return [(self._together(body), range(len(templates)))] if templates else []
+        groups: dict[Linked, list[int]] = {}
+        for number, template in enumerate(templates):
+            part = self._linked(body, (*prefix, template.pattern))
+            groups.setdefault(part, []).append(number)
         return groups.items()
 
-    def _rows_of(self, tables: ViewTables, path: Path) -> tuple[int, int]:
-        """Return the most rows on a path, and those at its end, unless too many come before."""
+    def _unit(self, part: Linked, listed: CandidateList) -> Unit:
+        """Return candidates that are counted together with a part of a conjunction."""
+        tables = self._of_view(part)
+        path, link, templates = part.joined, listed.prefix, listed.templates
+        if part.rest:
+            path, link, templates = self._by_own_names(part, listed)
+        asked = list(zip(listed.first, templates, strict=True))
+        if self.views.pays:
+            slabs = [self._slab(tables, path, link, item) for item in asked]
+        else:  # of few examples, to tell what is the same takes longer than to count it again
+            slabs = [Slab(next(self._keys), 0, listed.size, tuple(asked))]
+        # a server has no limit of rows
+        rows = 1 if self.elsewhere is not None else self._rows_of(tables, (*path, *link))
+        key = next(self._keys)
+        return Unit(key, path, part.rest, link, tables, listed, tuple(slabs), rows)
+
+    def _slab(self, tables: ViewTables, path: Body, link: Body, item: Numbered) -> Slab:
+        """Return the candidates of a template, by what all who ask for their counts know."""
+        first, template = item
+        key = self._numbers.setdefault((id(tables), path, link, template), next(self._keys))
+        return Slab(key, first, max(len(self.counter.constants(template)), 1), (item,))
+
+    def _by_own_names(
+        self, part: Linked, listed: CandidateList
+    ) -> tuple[Body, Body, tuple[Template, ...]]:
+        """Return literals as they are named without the rest of the conjunction."""
+        heads, given = len(self.types), (*part.joined, *listed.prefix)
+        bound = heads + len({n for p in (*given, *part.rest) for n in p.variables if n >= heads})
+        path = renamed(given, heads)
+        names = {
+            old: new
+            for one, other in zip(given, path, strict=True)
+            for old, new in zip(one.terms, other.terms, strict=True)
+        }
+        fewer = bound - heads - len({n for p in path for n in p.variables if n >= heads})
+        templates = tuple(t.renamed(names, bound, fewer) for t in listed.templates)
+        return path[: len(part.joined)], path[len(part.joined) :], templates
+
+    def _rows_of(self, tables: ViewTables, path: Body) -> int:
+        """Return the most rows on a path, unless too many come before its end; 0 for none there."""
         most = rows = len(tables)
         for length in range(1, len(path) + 1):
             rows = tables.rows(path[:length])
             most = max(most, rows)
             if most > self.most_rows:
-                break
-        return most, rows
+                return most
+        return most if rows else 0
 
-    def _whole(self, unit: Unit) -> tuple[FeatureBlock, ...] | None:
+    def _whole(self, unit: Unit) -> list[Part] | None:
         """Return the counts for all examples, None where that takes too much memory."""
-        key = unit.key
-        found: _KeptBlocks | None = self._kept.get(key)
-        if found is not None:
-            return found.blocks
-        if self._made[key] == _TRIES:  # others need the room: count for the examples of nodes alone
-            self._passing.add(key)
-        if key in self._passing:
+        kept: dict[int, CandidateCounts] = {}
+        missing: list[Slab] = []
+        for slab in unit.slabs:
+            found: CandidateCounts | None = self._kept.get(slab.key)
+            if found is not None:
+                kept[slab.start] = found
+            else:
+                missing.append(slab)
+                if self._made[slab.key] == _TRIES:  # others need the room: count for nodes alone
+                    self._passing.add(slab.key)
+        if any(slab.key in self._passing for slab in missing):
             return None
-        self._made[key] += 1
-        blocks, size = [], 0
-        for block in self._computed(unit):
-            blocks.append(block.compact())
-            size += blocks[-1].nbytes
-            if size > self._most_kept:
-                self._passing.add(key)
-                return None
-        self._kept.put(key, _KeptBlocks(tuple(blocks)))
-        return tuple(blocks)
+        if missing and not self._make_whole(unit, missing, kept):
+            return None
+        return list(kept.items())
 
-    def _computed(self, unit: Unit) -> Iterator[FeatureBlock]:
-        """Yield candidates with their counts for all examples; in pieces where tables are large."""
+    def _make_whole(
+        self, unit: Unit, slabs: Sequence[Slab], kept: dict[int, CandidateCounts]
+    ) -> bool:
+        """Count for all examples, and keep that; tell whether it did not take too much memory."""
+        found: dict[int, list[CandidateCounts]] = {slab.start: [] for slab in slabs}
+        size = 0
+        for parts in self._computed(unit, slabs):
+            for start, counts in parts:
+                found[start].append(counts)
+                size += counts.nbytes
+            if size > self._most_kept:
+                self._passing.update(slab.key for slab in slabs)
+                return False
+        for slab in slabs:
+            self._made[slab.key] += 1
+            kept[slab.start] = CandidateCounts.joined(found.pop(slab.start), slab.size)
+            self._kept.put(slab.key, kept[slab.start])
+        return True
+
+    def _computed(self, unit: Unit, slabs: Sequence[Slab]) -> Iterator[list[Part]]:
+        """Yield counts for all examples; in pieces where tables are large."""
         tables = unit.tables
         if unit.rows > PIECE:
-            for part, piece in tables.pieces(unit.path, np.arange(len(tables))):
-                yield from self._piece(part, piece, unit)
+            for part, piece in tables.pieces(unit.path):
+                yield from self._piece(part, piece, unit, slabs)
             return
         table = tables.table(unit.path)
-        if unit.prefix:
-            table = table.join(unit.prefix[0])
-        yield from self._blocks(unit, table, self._templates(table))
+        if unit.link:
+            table = table.join(unit.link[0])
+        yield from self._counts(table, slabs, self._templates(table))
 
-    def _blocks(self, unit: Unit, table: Bindings, most: int) -> Iterator[FeatureBlock]:
-        """Count the candidates of a unit, so many templates at a time."""
-        return self.counter.count(table, unit.place, unit.prefix, unit.numbered, most)
+    def _counts(self, table: Bindings, slabs: Sequence[Slab], most: int) -> Iterator[list[Part]]:
+        """Count so many templates at a time; what is kept together comes together."""
+        templates = [given for slab in slabs for given in slab.templates]
+        for entries in self.counter.count(table, templates, most):
+            yield list(_parted(entries, slabs))
 
     def _templates(self, table: Bindings) -> int:
-        """Return how many templates go in a block: even if all hold, it is no more than is kept."""
+        """Return how many templates are counted at once: even if all hold, they can be kept."""
         most = min(_WORK, self._most_kept // COUNT_BYTES)
         return max(most // max(len(table), 1), 1)
 
-    def _piece(self, part: Ints, table: Bindings, unit: Unit) -> Iterator[FeatureBlock]:
-        """Yield the candidates of a unit for some examples; nothing is kept."""
+    def _piece(
+        self, part: Ints, table: Bindings, unit: Unit, slabs: Sequence[Slab]
+    ) -> Iterator[list[Part]]:
+        """Yield counts for some examples."""
         most = max(_WORK // PIECE, 1)
-        for piece in joined(table, unit.prefix):
-            yield from _of(part, self._blocks(unit, piece, most))
+        for piece in joined(table, unit.link):
+            for parts in self._counts(piece, slabs, most):
+                yield [(start, counts.among(part)) for start, counts in parts]
 
 
-def _everyone(unit: Unit) -> Ints:
-    return np.arange(len(unit.view))
+def _parted(entries: Entries, slabs: Sequence[Slab]) -> Iterator[Part]:
+    """Yield the counts of each slab that has some, with the number of its first candidate."""
+    candidate, example, count = entries
+    # entries come template by template: up to the first of a slab, all are smaller
+    starts = np.array([slab.start for slab in slabs], np.int32)
+    bounds = [*np.searchsorted(candidate, starts).tolist(), len(candidate)]
+    for slab, (low, high) in zip(slabs, pairwise(bounds), strict=True):
+        if low < high:
+            own = candidate[low:high] - np.int32(slab.start), example[low:high], count[low:high]
+            yield slab.start, CandidateCounts.of(own, slab.size)
 
 
 def _by_table(units: Iterable[Unit]) -> Iterable[list[Unit]]:
     """Return units together that are counted from the same tables."""
-    groups: dict[tuple[int, Path], list[Unit]] = {}
+    groups: dict[tuple[int, Body], list[Unit]] = {}
     for unit in units:
         groups.setdefault((id(unit.tables), unit.path), []).append(unit)
     return groups.values()
-
-
-def _of(part: Ints, blocks: Iterator[FeatureBlock]) -> Iterator[FeatureBlock]:
-    """Give the examples of blocks their numbers among all examples."""
-    for block in blocks:
-        example = part[block.example].astype(np.int32)
-        yield replace(block, example=example, whole=False)

@@ -23,7 +23,7 @@ from mlnlearn.structure.boosting.clauses import ClauseSettings, FoundList, find_
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import BodyLanguage
 from mlnlearn.structure.boosting.pool import Expected, NegativeSampling, Pool, make_pool
-from mlnlearn.structure.boosting.scoring import Floats, Mask
+from mlnlearn.structure.boosting.regression import Floats, Mask
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
 
 Adds: TypeAlias = Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]

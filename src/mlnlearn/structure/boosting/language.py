@@ -13,7 +13,7 @@ from itertools import product
 from typing import TypeAlias
 
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Body, Pattern, equality
+from mlnlearn.counting.pattern import Argument, Body, Pattern, equality
 from mlnlearn.structure.boosting.modes import Mode, read_modes
 
 _OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
@@ -45,6 +45,16 @@ class Template:
         if self.slot is not None:
             terms[self.slot] = name
         return Pattern(self.pattern.predicate, tuple(terms))
+
+    def renamed(self, names: Mapping[Argument, Argument], bound: int, fewer: int) -> Template:
+        """Return the literal by other names of variables; new ones come so many before `bound`."""
+        terms = tuple(
+            term - fewer
+            if isinstance(term, int) and bound <= term < _OPEN
+            else names.get(term, term)
+            for term in self.pattern.terms
+        )
+        return Template(Pattern(self.pattern.predicate, terms), self.slot, self.new)
 
 
 Pairs: TypeAlias = tuple[tuple[Template, tuple[Template, ...]], ...]

@@ -24,7 +24,7 @@ from mlnlearn.structure.boosting.fit import Adds, Boosting, StepSettings
 from mlnlearn.structure.boosting.language import BodyLanguage, language_of
 from mlnlearn.structure.boosting.pool import Expected, NegativeSampling
 from mlnlearn.structure.boosting.prior import prior_clauses
-from mlnlearn.structure.boosting.scoring import Floats
+from mlnlearn.structure.boosting.regression import Floats
 from mlnlearn.structure.boosting.trees import TreeSettings
 from mlnlearn.structure.learner import Learner
 

@@ -32,7 +32,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.logistic import expit
-from mlnlearn.structure.boosting.scoring import Floats, Mask
+from mlnlearn.structure.boosting.regression import Floats, Mask
 
 Expected: TypeAlias = Callable[[Codes], Floats]
 """Gives examples (rows) their probability of being true; not a number where it is known."""

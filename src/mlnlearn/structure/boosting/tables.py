@@ -8,13 +8,14 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.bindings import Bindings, Flip
 from mlnlearn.counting.example_sums import ExampleSums
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
-from mlnlearn.structure.boosting.views import ExampleView, Gap, Path
+from mlnlearn.structure.boosting.views import ExampleView
 
 CHUNK = 1 << 16
 """Examples taken at a time, where tables are not kept."""
@@ -38,16 +39,20 @@ class ViewTables:
     """
 
     def __init__(self, world: Objects, view: ExampleView, flip: Flip | None, kept: Any) -> None:
-        self.world, self.view = world, view
-        self.root = Bindings.of(world, view.examples, flip)
+        self.world, self.view, self.flip = world, view, flip
         self._kept = kept
         self._making = RLock()
-        self._rows: dict[Path, int] = {}
+        self._rows: dict[Body, int] = {}
 
     def __len__(self) -> int:
         return len(self.view)
 
-    def table(self, path: Path) -> Bindings:
+    @property
+    def root(self) -> Bindings:
+        """The table of the empty conjunction: one row an example."""
+        return Bindings.of(self.world, self.view.examples, self.flip)
+
+    def table(self, path: Body) -> Bindings:
         """Return the binding table of a conjunction for all examples."""
         if not path:
             return self.root
@@ -55,41 +60,57 @@ class ViewTables:
             key = id(self), path
             found: Bindings | None = self._kept.get(key)
             if found is None:
-                found = extended(self.table(path[:-1]), path[-1])
+                found = self.table(path[:-1]).join(path[-1])
                 self._kept.put(key, found)
         return found
 
-    def pieces(self, path: Path, chosen: Ints) -> Iterator[tuple[Ints, Bindings]]:
-        """Yield binding tables of some examples at a time, in order, and which these are."""
-        if len(chosen) == len(self) and self._most_rows(path) <= PIECE:
-            yield chosen, self.table(path)
+    def pieces(self, path: Body, chosen: Ints | None = None) -> Iterator[tuple[Ints, Bindings]]:
+        """Yield binding tables of some examples at a time, in order, and which these are.
+
+        All examples are taken where none are chosen.
+        """
+        number = len(self) if chosen is None else len(chosen)
+        if number == len(self) and self._most_rows(path) <= PIECE:
+            yield np.arange(number), self.table(path)
             return
-        for start in range(0, max(len(chosen), 1), CHUNK):
-            part = chosen[start : start + CHUNK]
-            flip = None if self.root.flip is None else self.root.flip.part(part)
-            examples = np.ascontiguousarray(self.root.columns[:, part])
+        for start in range(0, max(number, 1), CHUNK):
+            end = min(start + CHUNK, number)
+            part = np.arange(start, end) if chosen is None else chosen[start:end]
+            flip = None if self.flip is None else self.flip.part(part)
+            examples = np.ascontiguousarray(self.view.examples[:, part])
             for table in joined(Bindings.of(self.world, examples, flip), path):
                 yield part, table
 
-    def groundings(self, path: Path) -> Ints:
-        """Return how many groundings a conjunction has for each example."""
-        if not path or isinstance(path[-1], Gap):
-            return self.groundings(path[:-1]) if path else np.ones(len(self), np.int64)
-        counts = np.zeros(len(self), np.int64)
-        for part, table in self.pieces(path[:-1], np.arange(len(self))):
-            counts[part] += table.count(path[-1])
+    def groundings(self, path: Body) -> NDArray[np.integer]:
+        """Return how many groundings a conjunction has for each example, in few bytes."""
+        if not path:
+            return np.ones(len(self), np.uint8)
+        key = id(self), "groundings", path
+        found: NDArray[np.integer] | None = self._kept.get(key)
+        if found is None:
+            found = self._counted(path)
+            self._kept.put(key, found)
+        return found
+
+    def _counted(self, path: Body) -> NDArray[np.integer]:
+        counts: NDArray[np.integer] = np.zeros(len(self), np.uint8)
+        for part, table in self.pieces(path[:-1]):
+            more = table.count(path[-1])  # an example is in one piece
+            if more.max(initial=0) > np.iinfo(counts.dtype).max:
+                counts = counts.astype(np.int64)
+            counts[part] += more.astype(counts.dtype)
         return counts
 
-    def rows(self, path: Path) -> int:
+    def rows(self, path: Body) -> int:
         """Return how many rows the binding table of a conjunction has."""
         if not path:
             return len(self)
         if path not in self._rows:
-            self._rows[path] = int(self.groundings(path).sum())
+            self._rows[path] = int(self.groundings(path).sum(dtype=np.int64))
         return self._rows[path]
 
-    def _most_rows(self, path: Path) -> int:
-        return max((self.rows(path[:k]) for k in range(len(path) + 1)), default=0)
+    def _most_rows(self, path: Body) -> int:
+        return max(self.rows(path[:k]) for k in range(len(path) + 1))
 
 
 class TablesElsewhere(ViewTables):
@@ -101,29 +122,17 @@ class TablesElsewhere(ViewTables):
         super().__init__(world, view, None, kept)
         self._elsewhere = elsewhere
 
-    def groundings(self, path: Path) -> Ints:
-        """Return how many groundings a conjunction has for each example."""
-        return self._elsewhere.groundings(self.view.examples, literals_of(path))
+    def _counted(self, path: Body) -> NDArray[np.integer]:
+        return self._elsewhere.groundings(self.view.examples, path)
 
 
-def literals_of(path: Path) -> Body:
-    """Return the literals of a path that are joined."""
-    return tuple(literal for literal in path if not isinstance(literal, Gap))
-
-
-def extended(table: Bindings, literal: Pattern | Gap) -> Bindings:
-    """Return a table joined to a literal, or with the columns that it would have, left empty."""
-    return table.with_gap(literal.variables) if isinstance(literal, Gap) else table.join(literal)
-
-
-def joined(table: Bindings, path: Path) -> Iterator[Bindings]:
+def joined(table: Bindings, path: Body) -> Iterator[Bindings]:
     """Yield a table joined to literals, cut into pieces by example where it grows large."""
     if not path:
         yield table
         return
-    pieces = (table,) if isinstance(path[0], Gap) else cut(table, path[0])
-    for piece in pieces:
-        yield from joined(extended(piece, path[0]), path[1:])
+    for piece in cut(table, path[0]):
+        yield from joined(piece.join(path[0]), path[1:])
 
 
 def cut(table: Bindings, pattern: Pattern) -> Iterator[Bindings]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
 from mlnlearn.structure.boosting.features import Features
-from mlnlearn.structure.boosting.scoring import (
-    BestTest,
-    Floats,
-    Mask,
-    NodeSums,
-    Regression,
-    node_sums,
-    split_gains,
-)
+from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
+from mlnlearn.structure.boosting.scoring import BestTest, NodeSums, node_sums, split_gains
 
 _SMALLEST_GAIN = 1e-9
 
@@ -52,22 +45,39 @@ class TreeSettings:
 
 @dataclass(eq=False)
 class _Branch:
-    """A node while the tree grows; `reached` tells it of all examples, trained on or not."""
+    """A node while the tree grows.
 
+    Attributes
+    ----------
+    number
+        Which examples reach it, in `_GrowingTree.of`, until it is split.
+    body
+        The tests that held on the way.
+    value, error
+        The best single value, and the squared error that remains with it.
+    before
+        The branch that it is of, with the same conjunction, and the sums over that.
+    """
+
+    number: int
     body: Body
-    reached: Mask
-    regression: Regression
+    value: float
+    error: float
+    before: tuple[_Branch, NodeSums] | None = None
     test: Body = ()
     yes: _Branch | None = None
     no: _Branch | None = None
-    value: float = 0.0
-    # sums over the branch with the same conjunction that it is of, and who went elsewhere there
-    before: tuple[NodeSums, Mask] | None = None
 
     def node(self) -> Node:
         if self.yes is None or self.no is None:
             return Leaf(self.value)
         return Split(self.test, self.yes.node(), self.no.node())
+
+    def leaves(self) -> list[_Branch]:
+        """Return the branches below that are not split, in the order of the tree's paths."""
+        if self.yes is None or self.no is None:
+            return [self]
+        return self.yes.leaves() + self.no.leaves()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,64 +140,115 @@ def grow_tree(
     >>> [path.value for path in grown.tree.paths]
     [0.75, -1.0]
     """
-    size = len(features)
-    everyone = np.ones(size, np.bool_)
-    once = None if settings.existential else np.ones(size)
-    inside = Regression(gradient, weight, chosen.copy(), once, settings.existential)
-    start = _Branch((), everyone, inside, value=inside.value)
+    growing = _GrowingTree(features, gradient, weight, chosen, settings)
+    start = growing.branch((), 0)
     waiting, leaves = [start], 1
     while waiting and leaves < settings.leaves:
         # the node with the worst squared error goes first; among equals the oldest
-        errors = [branch.regression.error for branch in waiting]
-        branch = waiting.pop(int(np.argmax(errors)))
-        children = _split(features, branch, settings)
+        branch = waiting.pop(int(np.argmax([branch.error for branch in waiting])))
+        children = growing.split(branch)
         if children is not None:
             waiting += children
             leaves += 1
-    return _finished(start, size)
+    order = np.empty(growing.numbers, np.int16)
+    for place, leaf in enumerate(start.leaves()):
+        order[leaf.number] = place
+    counts = None if growing.groundings is None else growing.groundings.astype(np.float64)
+    return Grown(Tree(start.node()), order[growing.of], counts)
 
 
-def _split(
-    features: Features, branch: _Branch, settings: TreeSettings
-) -> tuple[_Branch, _Branch] | None:
-    """Split a branch by the best test there is, if any lowers its error."""
-    number = int(np.count_nonzero(branch.regression.inside))
-    if number < settings.fewest[0]:
-        return None
-    sums = _sums_of_branch(features, branch)
-    best = best_split(sums, number, settings)
-    if best is None:
-        return None
-    old, longer = branch.regression, branch.body + best.test
-    counts = None if old.path is None else features.groundings(longer)
-    holds = branch.reached & (features.holds(longer) if counts is None else counts > 0)
+class _GrowingTree:
+    """Where the examples of the pool are while a tree grows: each in one branch.
 
-    def child(body: Body, reached: Mask, groundings: Floats | None) -> _Branch:
-        regression = replace(old.among(reached), path=groundings)
-        return _Branch(body, reached, regression, value=regression.value)
-
-    branch.test = best.test
-    branch.yes = child(longer, holds, None if counts is None else counts.astype(np.float64))
-    branch.no = child(branch.body, branch.reached & ~holds, old.path)
-    branch.no.before = sums, branch.yes.regression.inside
-    branch.reached = np.empty(0, np.bool_)  # its children have what is needed
-    branch.regression = replace(old, inside=branch.reached)
-    return branch.yes, branch.no
-
-
-def _sums_of_branch(features: Features, branch: _Branch) -> NodeSums:
-    """Return sums over a branch: what is left of those before, where fewer examples went elsewhere.
-
-    Sums are exact under existential semantics alone.
+    Attributes
+    ----------
+    of
+        Per example, trained on or not, the number of its branch.
+    groundings
+        Per example, how many its branch's conjunction has; None where that holds or not.
+    numbers
+        How many branches there were.
     """
-    body, regression = branch.body, branch.regression
-    if branch.before is not None and regression.existential:
-        sums, elsewhere = branch.before
-        if np.count_nonzero(elsewhere) < np.count_nonzero(regression.inside):
-            others = replace(regression, inside=elsewhere)
-            gone = node_sums(features, body, others, pairs=True, rest=True)
-            return sums.without(gone, regression)
-    return node_sums(features, body, regression, pairs=True, rest=True)
+
+    def __init__(
+        self,
+        features: Features,
+        gradient: Floats,
+        weight: Floats,
+        chosen: Mask,
+        settings: TreeSettings,
+    ) -> None:
+        self.features, self.chosen, self.settings = features, chosen, settings
+        size = len(features)
+        self.of = np.zeros(size, np.int16)
+        self.groundings = None if settings.existential else np.ones(size, np.int64)
+        self.numbers = 1
+        self._whole = Regression(
+            gradient, weight, chosen, self.groundings, settings.existential, settled=True
+        )
+
+    def regression(self, *branches: _Branch) -> Regression:
+        """Return the gradients of the examples that reached some branches."""
+        inside = self.chosen & self._reached(*branches)
+        return self._whole.of(inside, self.groundings)
+
+    def _reached(self, *branches: _Branch) -> Mask:
+        found = np.zeros(self.numbers, np.bool_)
+        found[[branch.number for branch in branches]] = True
+        reached: Mask = found[self.of]
+        return reached
+
+    def branch(self, body: Body, number: int) -> _Branch:
+        """Return a branch of the examples that have its number."""
+        found = _Branch(number, body, 0.0, 0.0)
+        regression = self.regression(found)
+        found.value, found.error = regression.value, regression.error
+        return found
+
+    def split(self, branch: _Branch) -> tuple[_Branch, _Branch] | None:
+        """Split a branch by the best test there is, if any lowers its error."""
+        regression = self.regression(branch)
+        number = int(np.count_nonzero(regression.inside))
+        if number < self.settings.fewest[0]:
+            return None
+        sums = self._sums(branch, regression)
+        best = best_split(sums, number, self.settings)
+        if best is None:
+            return None
+        longer = branch.body + best.test
+        yes, no = self.numbers, self.numbers + 1
+        self._send(branch, longer, yes, no)
+        branch.test = best.test
+        branch.yes, branch.no = self.branch(longer, yes), self.branch(branch.body, no)
+        branch.no.before = branch, sums
+        return branch.yes, branch.no
+
+    def _send(self, branch: _Branch, longer: Body, yes: int, no: int) -> None:
+        """Send on the examples of a branch: those with a longer conjunction, and the others."""
+        reached = self._reached(branch)
+        self.numbers += 2
+        if self.groundings is None:
+            holds = self.features.holds(longer)
+        else:
+            counts = self.features.groundings(longer)
+            holds = counts > 0
+            np.copyto(self.groundings, counts, where=reached & holds)
+        self.of[reached & holds] = yes
+        self.of[reached & ~holds] = no
+
+    def _sums(self, branch: _Branch, regression: Regression) -> NodeSums:
+        """Return sums over a branch: what is left of those before, where fewer went elsewhere.
+
+        Sums are exact under existential semantics alone.
+        """
+        before, branch.before = branch.before, None
+        if before is not None and regression.existential and before[0].yes is not None:
+            parent, sums = before
+            others = self.regression(*before[0].yes.leaves())
+            if np.count_nonzero(others.inside) < np.count_nonzero(regression.inside):
+                gone = node_sums(self.features, parent.body, others, pairs=True, rest=True)
+                return sums.without(gone, regression)
+        return node_sums(self.features, branch.body, regression, pairs=True, rest=True)
 
 
 def best_split(sums: NodeSums, number: int, settings: TreeSettings) -> BestTest | None:
@@ -214,23 +275,3 @@ def _is_better(found: BestTest, best: BestTest | None, least: float) -> bool:
     if best is None:
         return found.gain > least
     return found.gain > best.gain or (found.gain == best.gain and found.rank < best.rank)
-
-
-def _finished(start: _Branch, size: int) -> Grown:
-    leaf = np.empty(size, np.int16)
-    counts = None if start.regression.path is None else np.empty(size)
-    number = 0
-
-    def visit(branch: _Branch) -> None:
-        nonlocal number
-        if branch.yes is None or branch.no is None:
-            leaf[branch.reached] = number
-            if counts is not None and branch.regression.path is not None:
-                counts[branch.reached] = branch.regression.path[branch.reached]
-            number += 1
-            return
-        visit(branch.yes)
-        visit(branch.no)
-
-    visit(start)
-    return Grown(Tree(start.node()), leaf, counts)

@@ -12,27 +12,15 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Codes, pack
 from mlnlearn.counting.pattern import Body, Pattern
 
-Number = TypeVar("Number", np.int64, np.float64, np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Stands in a path for a literal that is not joined: so many variables without values."""
-
-    variables: int
-
-
-Path: TypeAlias = tuple[Pattern | Gap, ...]
-"""A conjunction of which some literals are not joined; its variables keep their numbers."""
+Number = TypeVar("Number", np.integer, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +29,15 @@ class Linked:
 
     Attributes
     ----------
-    path
-        The conjunction, gaps for the literals that do not go with them.
+    joined
+        The literals that do, as the conjunction has them.
     rest
         The literals that do not.
     places
         Arguments of the target that the literals, and those they go with, are about.
     """
 
-    path: Path
+    joined: Body
     rest: Body
     places: frozenset[int]
 
@@ -63,8 +51,8 @@ def linked(body: Body, others: Sequence[Pattern], heads: int) -> Linked:
     >>> wrote, old = Predicate("wrote", ("title", "person")), Predicate("old", ("title",))
     >>> body = (Pattern(wrote, (2, 0)), Pattern(wrote, (3, 1)))
     >>> found = linked(body, [Pattern(old, (3,))], 2)
-    >>> found.path[0], sorted(found.places)
-    (Gap(variables=1), [1])
+    >>> found.joined == body[1:], found.rest == body[:1], sorted(found.places)
+    (True, True, [1])
     """
     variables = {number for pattern in others for number in pattern.variables}
     joined: set[int] = set()
@@ -79,17 +67,14 @@ def linked(body: Body, others: Sequence[Pattern], heads: int) -> Linked:
             break
         joined |= more
         variables.update(number for place in more for number in body[place].variables)
-    path: list[Pattern | Gap] = []
-    bound = heads
-    for place, pattern in enumerate(body):
-        new = len({number for number in pattern.variables if number >= bound})
-        bound += new
-        path.append(pattern if place in joined else Gap(new))
-    rest = tuple(pattern for place, pattern in enumerate(body) if place not in joined)
-    return Linked(tuple(path), rest, frozenset(n for n in variables if n < heads))
+    return Linked(
+        tuple(pattern for place, pattern in enumerate(body) if place in joined),
+        tuple(pattern for place, pattern in enumerate(body) if place not in joined),
+        frozenset(number for number in variables if number < heads),
+    )
 
 
-def parts(body: Body, heads: int) -> Iterator[Linked]:
+def parts_of(body: Body, heads: int) -> Iterator[Linked]:
     """Yield the parts of a conjunction that share no variable but the target's arguments.
 
     Examples
@@ -97,21 +82,15 @@ def parts(body: Body, heads: int) -> Iterator[Linked]:
     >>> from mlnlearn.logic.atoms import Predicate
     >>> wrote = Predicate("wrote", ("title", "person"))
     >>> body = (Pattern(wrote, (2, 0)), Pattern(wrote, (3, 1)), Pattern(wrote, (2, 1)))
-    >>> [sorted(part.places) for part in parts(body, 2)]
+    >>> [sorted(part.places) for part in parts_of(body, 2)]
     [[0, 1], [1]]
     """
-    seen: set[int] = set()
-    for place, pattern in enumerate(body):
-        if place in seen:
-            continue
-        found = linked(body, [pattern], heads)
-        own = [n for n, other in enumerate(found.path) if not isinstance(other, Gap) or n == place]
-        seen.update(own)
-        path = tuple(
-            body[number] if number in own else literal for number, literal in enumerate(found.path)
-        )
-        rest = tuple(other for number, other in enumerate(body) if number not in own)
-        yield Linked(path, rest, found.places)
+    waiting = body
+    while waiting:
+        first = waiting[0]
+        found = linked(waiting[1:], [first], heads)
+        yield Linked((first, *found.joined), found.rest, found.places)
+        waiting = found.rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,21 +114,6 @@ class ExampleView:
     def spread(self, values: NDArray[Number]) -> NDArray[Number]:
         """Give every example the value of its row."""
         return values if self.of is None else values[self.of]
-
-    def gathered(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up the numbers of the examples of each row."""
-        if self.of is None:
-            return columns
-        sums = np.zeros((len(self), columns.shape[1]))
-        _gather(columns, self.of, sums)
-        return sums
-
-
-@njit(cache=True, nogil=True)
-def _gather(columns, of, sums):  # type: ignore[no-untyped-def]
-    for who in range(len(of)):
-        for place in range(columns.shape[1]):
-            sums[of[who], place] += columns[who, place]
 
 
 class ExampleViews:

@@ -1,0 +1,77 @@
+"""Candidates of a conjunction that are counted together, and what of them is kept together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlnlearn.counting.pattern import Body
+from mlnlearn.structure.boosting.candidates import CandidateCounts, CandidateList, Numbered
+from mlnlearn.structure.boosting.language import Template
+from mlnlearn.structure.boosting.tables import ViewTables
+from mlnlearn.structure.boosting.views import ExampleView
+
+Part: TypeAlias = tuple[int, CandidateCounts]
+"""Counts of some candidates of a unit, with the number of the first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slab:
+    """Candidates of a unit whose counts are kept together.
+
+    Attributes
+    ----------
+    key
+        What they are kept by: conjunctions for which the counts are the same share them.
+    start, size
+        Number of the first candidate among those of the unit, and how many there are.
+    templates
+        What is counted, each with the number of its first candidate.
+    """
+
+    key: int
+    start: int
+    size: int
+    templates: tuple[Numbered, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """Candidates that are counted together, for one view of the examples.
+
+    Attributes
+    ----------
+    key
+        Its number.
+    path, rest
+        Literals of the conjunction that the candidates go with, by new names of variables, and the
+        others, as they are.
+    link
+        Nothing, or the first of pairs, by these names.
+    tables
+        Binding tables of the view.
+    listed
+        The candidates as the conjunction has them.
+    slabs
+        What of them is kept together.
+    rows
+        Of the largest table that is counted from.
+    """
+
+    key: int
+    path: Body
+    rest: Body
+    link: Body
+    tables: ViewTables
+    listed: CandidateList
+    slabs: tuple[Slab, ...]
+    rows: int
+
+    @property
+    def view(self) -> ExampleView:
+        """The examples, as far as the candidates tell them apart."""
+        return self.tables.view
+
+    def joined(self, template: Template) -> Body:
+        """Return all literals that are joined to count a template."""
+        return (*self.path, *self.link, template.pattern)
