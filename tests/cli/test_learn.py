@@ -352,7 +352,7 @@ def test_all_bad_settings_are_named_at_once(folder, program):
             "--learner gslp --db few1.db --preset papers --out m",
             "gslp has no preset 'papers'\n  hint: there are: paper; did you mean 'paper'?",
         ),
-        ("--learner lsm --db few1.db --preset paper --out m", "hint: there are: none"),
+        ("--learner boost --db few1.db --target student --preset paper --out m", "there are: none"),
     ],
 )
 def test_bad_commands_are_one_message(folder, program, options, message):

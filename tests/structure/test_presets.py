@@ -22,9 +22,16 @@ from mlnlearn.structure.structural_em.learner import StructuralEM
 from mlnlearn.weights.generative import learn_pseudolikelihood
 
 PAPERS = ("mln-bt", "mln-bc", "rdn-b", "sem", "h-sem", "gslp", "msl", "lsl", "laj-dt", "mbn")
+COMPARED = ("lsm", "lhl", "busl", "hgsm", "dmsp", "ils", "ils-dsl")
 
 
-@pytest.mark.parametrize("name", PAPERS)
+def test_every_learner_with_a_paper_has_its_preset():
+    without = {"boost", "auto", "paths"}
+    assert {*PAPERS, *COMPARED} | without == set(LEARNERS)
+    assert all("paper" in LEARNERS[name].load().presets for name in (*PAPERS, *COMPARED))
+
+
+@pytest.mark.parametrize("name", [*PAPERS, *COMPARED])
 def test_presets_are_settings_of_their_learner(name):
     entry = LEARNERS[name]
     needed = {"target": "p"} if entry.has("target") else {}
@@ -75,6 +82,21 @@ def test_six_examples_are_asked_of_a_side_or_of_a_node(of, leaves):
     learner = BoostedMLN(target="happy", steps=1, min_examples_of=of)
     (rules,) = learner.fit(rich_people()).model.targets
     assert len(rules.steps[0].paths) == leaves
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_presets_of_compared_systems_leave_out_nothing_for_its_number(name):
+    """What bounds a search in the defaults and is none of the paper's is off, and learns."""
+    entry, database = LEARNERS[name], smokers(80, rng=1).databases[0]
+    needed = {"target": "cancer"} if entry.has("target") else {}
+    made = entry.load().preset("paper", **needed, **entry.fixed)
+    bounds = ("max_clauses", "max_nodes", "max_blanket", "max_paths", "max_places", "partners")
+    every = [getattr(made, bound) for bound in (*bounds, "tried", "max_rounds") if entry.has(bound)]
+    assert set(every) == {None}
+    small = {"max_literals": 2, "min_gain": 0.01} | ({"walks": 50} if entry.has("walks") else {})
+    fitted = entry.load().preset("paper", **needed, **entry.fixed, **small).fit(database)
+    bounded = entry.load()(**needed, **entry.fixed, **small).fit(database)
+    assert fitted.notes.scored >= bounded.notes.scored > 0
 
 
 def test_copies_that_count_for_nothing_change_nothing():

@@ -18,7 +18,13 @@ from mlnlearn.logic.formulas import atoms_of
 from mlnlearn.logic.schema import Schema
 from mlnlearn.structure.bottom_up import truth_table as module
 from mlnlearn.structure.bottom_up.busl import BUSL
-from mlnlearn.structure.bottom_up.grow_shrink import blanket, dependence, markov_network, strongest
+from mlnlearn.structure.bottom_up.grow_shrink import (
+    blanket,
+    dependence,
+    markov_network,
+    strata,
+    strongest,
+)
 from mlnlearn.structure.bottom_up.hgsm import DMSP, HGSM
 from mlnlearn.structure.bottom_up.truth_table import TruthTable, chains_of, truth_table
 from mlnlearn.structure.local_search.learn import DiscriminativeILS
@@ -137,6 +143,16 @@ def test_dependence_is_a_test_within_strata():
     assert dependence(table, 0, 1, (0,)) == (1.0, 0.0)  # within a stratum nothing varies
 
 
+def test_strata_of_many_columns_are_told_apart():
+    rows = RNG(1).random((50, 70)) < 0.5
+    rows = np.concatenate([rows, rows[:20]])
+    _, expected = np.unique(rows, axis=0, return_inverse=True)
+    for columns in (3, 62, 70):
+        _, expected = np.unique(rows[:, :columns], axis=0, return_inverse=True)
+        found = strata(rows[:, :columns])
+        assert (np.equal.outer(found, found) == np.equal.outer(expected, expected)).all()
+
+
 def test_blankets_of_a_chain():
     rng = RNG(3)
     first = rng.random(4000) < 0.5
@@ -149,6 +165,7 @@ def test_blankets_of_a_chain():
     assert blanket(table, 1, 1e-4, 5) == {0, 2}
     assert markov_network(table, 1e-4, 5) == [{1}, {0, 2}, {1}, set()]
     assert len(blanket(table, 1, 0.01, 1)) == 1
+    assert blanket(table, 1, 1e-4, None) == {0, 2}
     assert strongest(table, 1).rows.shape[1] == 2
 
 

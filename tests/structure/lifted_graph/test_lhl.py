@@ -16,9 +16,9 @@ from studies.planted_clauses import SHAPES, planted, recovered
 SCHEMA = Schema.of("p(t)", "q(t,u)", "r(t,t)")
 
 
-def random_graph(seed):
+def random_graph(seed, constants=4):
     rng = np.random.default_rng(seed)
-    names = {"t": [f"T{i}" for i in range(4)], "u": ["U0", "U1", "U2"]}
+    names = {"t": [f"T{i}" for i in range(constants)], "u": ["U0", "U1", "U2"]}
     facts = {
         predicate.name: [
             atom for atom in product(*(names[k] for k in predicate.types)) if rng.random() < 0.4
@@ -78,10 +78,33 @@ def test_planted_groups_are_the_clusters():
         if (i < 10) == (j < 10) and rng.random() < 0.95
     ]
     graph = AtomGraph.of([Database.from_facts(Schema.of("likes(person,thing)"), {"likes": likes})])
-    found = Clustering(graph, 3.0, 5).merged()
-    groups = [set(found[start : start + 10].tolist()) for start in (0, 10, 20, 30)]
-    assert [len(group) for group in groups] == [1, 1, 1, 1]
-    assert len(set.union(*groups)) == 4
+    for found in (
+        Clustering(graph, 3.0, 5).merged(),
+        Clustering(graph, 3.0, None).merged_by_pairs(),
+    ):
+        groups = [set(found[start : start + 10].tolist()) for start in (0, 10, 20, 30)]
+        assert [len(group) for group in groups] == [1, 1, 1, 1]
+        assert len(set.union(*groups)) == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_are_merged_one_at_a_time_the_best_first(seed):
+    """Against scores by their definition; clusters are merged where they share a neighbour."""
+    graph = random_graph(seed, 6)
+    clustering = Clustering(graph, 1.0, None)
+    found = np.arange(len(graph.kind))
+    now = score(graph, found, 1.0)
+    while pairs := list(clustering.pairs()):
+        merged = [np.where(found == other, one, found) for one, other in pairs]
+        scores = [score(graph, clusters, 1.0) for clusters in merged]
+        best = int(np.argmax(np.round(scores, 9)))
+        if scores[best] <= now + 1e-9:
+            break
+        found, now = merged[best], scores[best]
+        clustering.merge(*pairs[best])
+    again = Clustering(graph, 1.0, None).merged_by_pairs()
+    assert (np.equal.outer(again, again) == np.equal.outer(found, found)).all()
+    assert len(set(found.tolist())) < len(found)
 
 
 @pytest.mark.parametrize("shape", [2, 4])

@@ -13,10 +13,10 @@ score test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from mlnlearn.logic.canonical import LiteralKey, canonical_key
 from mlnlearn.settings import AtLeast
@@ -30,6 +30,10 @@ from mlnlearn.structure.templates.learner import Template
 class BUSL(BottomUpLearner):
     """Learn clauses bottom-up, by pseudo-likelihood (BUSL; Mihalkova & Mooney 2007).
 
+    The preset ``"paper"`` leaves out no template node, clique or clause for their number, and adds
+    whatever raises the likelihood; how long chains are and the level of the tests are those of the
+    defaults, of which we know no others. Time and memory then have no bound but `max_clauses`.
+
     Examples
     --------
     >>> from mlnlearn.data.database import Database
@@ -41,6 +45,26 @@ class BUSL(BottomUpLearner):
     >>> print(BUSL(max_literals=3).fit(db).model.rules[3].formula)
     famous(x1) v !good(x2) v !wrote(x1,x2)
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "min_gain": 0.0,
+            "held_out": False,
+            "joint": False,
+            "sigma": 100.0,
+            "max_literals": 5,
+            "max_variables": 5,
+            "flips": None,
+            "min_weight": 0.5,
+            "one_a_template": False,
+            "max_clauses": None,
+            "max_links": 2,
+            "max_new": 1,
+            "max_nodes": None,
+            "alpha": 0.05,
+            "max_blanket": None,
+        }
+    }
 
     max_literals: Annotated[int, AtLeast(2)] = 5
     flips: Annotated[int, AtLeast(0)] | None = None

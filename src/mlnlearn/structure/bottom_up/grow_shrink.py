@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.late import late
 from mlnlearn.structure.bottom_up.truth_table import TruthTable
 
 stats = late("scipy.stats")
+
+_BITS = 62  # columns that a whole number tells apart
 
 
 def dependence(
@@ -31,10 +34,9 @@ def dependence(
     20.0
     """
     rows = table.rows
-    codes = rows[:, list(given)] @ (1 << np.arange(len(given)))
-    strata, stratum = np.unique(codes, return_inverse=True)
-    cell = 4 * stratum.reshape(-1) + 2 * rows[:, one] + rows[:, other]
-    counts = np.bincount(cell, table.weight, 4 * len(strata)).reshape(-1, 2, 2)
+    stratum = strata(rows[:, list(given)])
+    cell = 4 * stratum + 2 * rows[:, one] + rows[:, other]
+    counts = np.bincount(cell, table.weight, 4 * (stratum.max() + 1)).reshape(-1, 2, 2)
     first, second = counts.sum(axis=2), counts.sum(axis=1)
     total = first.sum(axis=1)
     # a stratum in which either column has one value only tells nothing
@@ -46,7 +48,22 @@ def dependence(
     return float(stats.chi2.sf(statistic, int(told.sum()))), statistic
 
 
-def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozenset[int]:
+def strata(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return, for each row, which of the different rows it is.
+
+    Examples
+    --------
+    >>> strata(np.array([[0, 1], [1, 0], [0, 1]], bool))
+    array([1, 0, 1])
+    """
+    if rows.shape[1] <= _BITS:
+        codes = rows @ (1 << np.arange(rows.shape[1]))
+        return np.unique(codes, return_inverse=True)[1].reshape(-1)
+    packed = np.packbits(rows, axis=1)
+    return np.unique(packed, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def blanket(table: TruthTable, column: int, alpha: float, most: int | None) -> frozenset[int]:
     """Return the Markov blanket of a column: what it depends on given all the rest of it.
 
     Parameters
@@ -58,12 +75,14 @@ def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozense
     alpha
         Columns depend on each other where the p-value is below this.
     most
-        Most columns of a blanket.
+        Most columns of a blanket; None for any number.
     """
     others = [other for other in range(table.rows.shape[1]) if other != column]
     found: list[int] = []
     for other in by_strength(table, column, others):
-        if len(found) < most and dependence(table, column, other, found)[0] < alpha:
+        if most is not None and len(found) == most:
+            break
+        if dependence(table, column, other, found)[0] < alpha:
             found.append(other)
     for other in list(found):
         rest = [one for one in found if one != other]
@@ -72,7 +91,7 @@ def blanket(table: TruthTable, column: int, alpha: float, most: int) -> frozense
     return frozenset(found)
 
 
-def markov_network(table: TruthTable, alpha: float, most: int) -> list[frozenset[int]]:
+def markov_network(table: TruthTable, alpha: float, most: int | None) -> list[frozenset[int]]:
     """Return the neighbours of each column: either is in the blanket of the other."""
     columns = range(table.rows.shape[1])
     blankets = [blanket(table, column, alpha, most) for column in columns]
@@ -88,6 +107,6 @@ def by_strength(table: TruthTable, column: int, others: Iterable[int]) -> list[i
     return sorted(strength, key=lambda other: (strength[other][0], -strength[other][1], other))
 
 
-def strongest(table: TruthTable, most: int) -> TruthTable:
-    """Return a table with those columns that depend most on the head."""
+def strongest(table: TruthTable, most: int | None) -> TruthTable:
+    """Return a table with those columns that depend most on the head; with all where None."""
     return table.only(by_strength(table, 0, range(1, table.rows.shape[1]))[:most])

@@ -31,20 +31,20 @@ class BottomUpLearner(TemplateLearner):
     max_new
         Most variables of a chain that are not those of the atom it leaves from.
     max_nodes
-        Most chains of a predicate's truth table, those that it depends on most.
+        Most chains of a predicate's truth table, those that it depends on most; None for all.
     alpha
         Columns depend on each other where a test's p-value is below this.
     max_blanket
-        Most columns that a column is held to depend on directly.
+        Most columns that a column is held to depend on directly; None for any number.
     seed
         Of the draw of false atoms, where there are very many.
     """
 
     max_links: Annotated[int, AtLeast(1)] = 2
     max_new: Annotated[int, AtLeast(0)] = 1
-    max_nodes: Annotated[int, AtLeast(1)] = 30
+    max_nodes: Annotated[int, AtLeast(1)] | None = 30
     alpha: Annotated[float, Between(0, 1)] = 0.05
-    max_blanket: Annotated[int, AtLeast(1)] = 6
+    max_blanket: Annotated[int, AtLeast(1)] | None = 6
     seed: Annotated[int, AtLeast(0)] = 0
 
     @abstractmethod

@@ -34,7 +34,7 @@ class Clustering:
     cost
         Of a combination of clusters with a true atom.
     partners
-        With how many clusters, those that share most neighbours, a merger is tried.
+        With how many clusters, those that share most neighbours, a merger is tried; None for all.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Clustering:
         How many true atoms each combination of clusters has, of those that have any.
     """
 
-    def __init__(self, graph: AtomGraph, cost: float, partners: int) -> None:
+    def __init__(self, graph: AtomGraph, cost: float, partners: int | None) -> None:
         self.cost, self.partners = cost, partners
         self.cluster_of: Numbers = np.arange(len(graph.kind))
         self.size = dict.fromkeys(range(len(graph.kind)), 1)
@@ -75,6 +75,16 @@ class Clustering:
                     changed.update(pair)
             if not changed:
                 return self.cluster_of
+
+    def merged_by_pairs(self) -> Numbers:
+        """Merge one pair at a time, the best of all, until no merger raises the score."""
+        while gains := [(-self.gain(*pair), pair) for pair in self.pairs()]:
+            check_time()
+            loss, pair = min(gains)
+            if loss >= 0.0:
+                break
+            self.merge(*pair)
+        return self.cluster_of
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of clusters that share neighbours, for each those that share most."""

@@ -13,9 +13,9 @@ abstracts do not say: it is a setting.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -42,10 +42,14 @@ from mlnlearn.structure.search.ties import exceeds, ranked
 class ILS(LanguageSettings[RoundNotes]):
     """Learn clauses by iterated local search, by pseudo-likelihood (ILS; Biba et al. 2008).
 
+    The preset ``"paper"`` tries all changes of a clause in a step, and walks until nothing is found
+    any more. How strong a perturbation is and when a walk ends are those of the defaults: they are
+    not known of the paper.
+
     Parameters
     ----------
     tried
-        How many changes of a clause, drawn at random, are tried in a step.
+        How many changes of a clause, drawn at random, are tried in a step; None for all.
     strength
         By how many changes a clause is perturbed.
     patience
@@ -53,7 +57,7 @@ class ILS(LanguageSettings[RoundNotes]):
     failures
         The search ends after so many walks in a row whose clause is not worth adding.
     max_rounds
-        Most walks.
+        Most walks; None for no limit.
     seed
         Of all that is drawn.
 
@@ -69,12 +73,23 @@ class ILS(LanguageSettings[RoundNotes]):
     !cancer(x1) v smokes(x1)
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "min_gain": 0.01,
+            "held_out": False,
+            "joint": False,
+            "sigma": 100.0,
+            "tried": None,
+            "max_rounds": None,
+        }
+    }
+
     max_literals: Annotated[int, AtLeast(2)] = 4
-    tried: Annotated[int, AtLeast(1)] = 50
+    tried: Annotated[int, AtLeast(1)] | None = 50
     strength: Annotated[int, AtLeast(1)] = 2
     patience: Annotated[int, AtLeast(0)] = 3
     failures: Annotated[int, AtLeast(1)] = 3
-    max_rounds: Annotated[int, AtLeast(0)] = 20
+    max_rounds: Annotated[int, AtLeast(0)] | None = 20
     seed: Annotated[int, AtLeast(0)] = 0
 
     @property
@@ -125,9 +140,10 @@ class _LocalSearchRun:
         """Add the clause of one walk after the other, then prune."""
         journal, failed = self.search.journal, 0
         yield self.fitted(self.model)
-        while self.rounds < self.settings.max_rounds and failed < self.settings.failures:
+        most = self.settings.max_rounds
+        while (most is None or self.rounds < most) and failed < self.settings.failures:
             self.search.course.check()
-            self.search.course.tell("walks", self.rounds, self.settings.max_rounds)
+            self.search.course.tell("walks", self.rounds, most)
             self.rounds += 1
             key = f"walk {self.rounds}"
             if key not in journal:

@@ -16,9 +16,9 @@ motifs first; the paper scores all, for hours. `Motif-S` and `Motif-L` of Khot e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,10 @@ _ROUNDS = 3
 class LSM(TemplateLearner):
     """Learn clauses by structural motifs, by pseudo-likelihood (LSM; Kok & Domingos 2010).
 
+    The preset ``"paper"`` walks 10,000 times from every constant, looks at all paths of a motif and
+    scores all clauses; thresholds are those with which the authors' program is called. Time and
+    memory then have no bound but `max_paths` and `max_clauses`, which may be set beside it.
+
     Parameters
     ----------
     max_literals
@@ -58,7 +62,7 @@ class LSM(TemplateLearner):
     min_atoms
         Motifs that stand for fewer true atoms are left out.
     max_paths
-        Most sets of literals of each length that are looked at in a motif.
+        Most sets of literals of each length that are looked at in a motif; None for all.
     seed
         Of the random walks.
 
@@ -74,6 +78,28 @@ class LSM(TemplateLearner):
     famous(x1) v !good(x2) v !wrote(x1,x2)
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "min_gain": 0.01,
+            "held_out": False,
+            "joint": False,
+            "sigma": 100.0,
+            "max_literals": 5,
+            "max_variables": 5,
+            "min_weight": 0.0,
+            "one_a_template": False,
+            "max_clauses": None,
+            "walks": 10_000,
+            "walk_length": 5,
+            "max_time": 4.9,
+            "gap": 0.1,
+            "divergence": 1.0,
+            "top_paths": 3,
+            "min_atoms": 10,
+            "max_paths": None,
+        }
+    }
+
     max_literals: Annotated[int, AtLeast(2)] = 5
     walks: Annotated[int, AtLeast(1)] = 2000
     walk_length: Annotated[int, AtLeast(1)] = 5
@@ -82,7 +108,7 @@ class LSM(TemplateLearner):
     divergence: Annotated[float, Between(0, 1)] = 1.0
     top_paths: Annotated[int, AtLeast(1)] = 3
     min_atoms: Annotated[int, AtLeast(0)] = 10
-    max_paths: Annotated[int, AtLeast(1)] = 200
+    max_paths: Annotated[int, AtLeast(1)] | None = 200
     seed: Annotated[int, AtLeast(0)] = 0
 
     def templates(self, data: Data, course: Course) -> Iterator[Template]:

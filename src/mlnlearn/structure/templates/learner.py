@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from mlnlearn.data.load.data import Data
 from mlnlearn.logic.canonical import ClauseKey, canonical_key, is_part
@@ -56,18 +56,19 @@ class TemplateLearner(LanguageSettings[TemplateNotes]):
         Most literals of a clause that are asserted: 0 for denials alone; None for all signs.
     min_weight
         Clauses with a smaller absolute weight beside the unit clauses are dropped.
+    one_a_template
+        Try the best clause of each set of literals, even if a part of it is better; else all
+        clauses that are better than their parts.
     max_clauses
-        Score at most so many clauses, as many of each length as the others leave.
+        Score at most so many clauses, as many of each length as the others leave; None for all.
     """
-
-    one_a_template: ClassVar[bool] = False
-    """Whether the best clause of each set of literals is tried, even if a part of it is better."""
 
     max_literals: Annotated[int, AtLeast(2)] = 4
     max_variables: Annotated[int, AtLeast(1)] = 5
     flips: Annotated[int, AtLeast(0)] | None = 1
     min_weight: Annotated[float, AtLeast(0)] = 0.0
-    max_clauses: Annotated[int, AtLeast(1)] = 5000
+    one_a_template: bool = False
+    max_clauses: Annotated[int, AtLeast(1)] | None = 5000
 
     @abstractmethod
     def templates(self, data: Data, course: Course) -> Iterable[Template]:
@@ -128,8 +129,10 @@ class _TemplateRun:
                 scores |= {k: score for k, score in scored.items() if is_better(k, score, scores)}
         return ranked(scores, scores.__getitem__, lambda key: key)
 
-    def room(self, literals: int) -> int:
+    def room(self, literals: int) -> int | None:
         """Return how many clauses of a length may be scored: longer ones have their share, too."""
+        if self.settings.max_clauses is None:
+            return None
         left = self.settings.max_clauses - self.search.scored
         return max(left, 0) // (self.settings.max_literals + 1 - literals)
 

@@ -84,7 +84,7 @@ def connected_sets(
     atoms: Iterable[LiftedAtom],
     max_literals: int,
     max_variables: int,
-    most: int,
+    most: int | None,
     places: int | None = None,
 ) -> Iterator[Template]:
     """Yield templates of connected atoms, the shortest first.
@@ -96,7 +96,7 @@ def connected_sets(
     max_literals, max_variables
         How large a template may be.
     most
-        Most sets of a length that are followed further.
+        Most sets of a length that are followed further; None for all.
     places
         How many sets of the same template are followed further; None for all.
 
@@ -117,7 +117,7 @@ def connected_sets(
         number: Counter[Template] = Counter()
         following: list[tuple[int, ...]] = []
         for chosen in _extended(level, given, touching, max_variables):
-            if len(following) >= most or len(longer) >= _SCANNED * most:
+            if most is not None and (len(following) >= most or len(longer) >= _SCANNED * most):
                 break
             if chosen in longer:
                 continue
