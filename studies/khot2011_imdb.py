@@ -90,6 +90,26 @@ def actor_rule(question: Question) -> str:
     )
 
 
+def twins() -> str:
+    """Say in which folds two tests differ that are alike in the others."""
+    numbers = []
+    for database in folds_of(Question(*DATA, "workedUnder")):
+        actors = {person for (person,) in database.rows("actor")}
+        cast: dict[str, set[str]] = {}
+        for movie, person in database.rows("movie"):
+            cast.setdefault(movie, set()).add(person)
+        pairs = {(one, other) for people in cast.values() for one in people for other in people}
+        others = [(one, other) for one, other in pairs if other not in actors and one != other]
+        numbers.append(sum(one not in actors for one, _ in others))
+    return (
+        "Who worked under whom follows from who is an actor: two people of one movie, the first an "
+        "actor, the second none. Among such pairs, that the first is no actor and that both are "
+        f"the same person are different tests for {', '.join(map(str, numbers))} pairs of the five "
+        "folds. Where the training folds have none, trees take one of the two, which are equally "
+        "good there, by the order of tests; a fold that has some may be predicted badly by it."
+    )
+
+
 def are_actors(examples: Examples, databases: Sequence[Database]) -> NDArray[np.bool_]:
     """Tell which examples have an actor in their first place."""
     result = np.zeros(len(examples), np.bool_)
@@ -115,6 +135,8 @@ def sections(options: Options) -> Iterator[str]:
             )
         found = evaluate(question, options)
         yield from question_sections(found, published, BOOSTSRL[question.target], judged=("all",))
+        if question.target == "workedUnder":
+            yield f"### What can be known\n\n{twins()}"
         if question.target in NOTES:
             yield f"### What can be known\n\n{actor_rule(question)} {NOTES[question.target]}"
     yield SHIFTED

@@ -40,8 +40,8 @@ STUDY = Study(
 NOTES = (
     "What MLN-BT loses in CLL on courseProf it loses on a few pairs of fold 4: a leaf whose path "
     "holds `faculty(p) ^ courseTA(c,x) ^ project(y,p)` counts once for every assistant and "
-    "project, and a course with nine assistants and a professor with six projects have 54 "
-    "groundings, where training pairs have at most 8; the log-odds rise to 20. That is what "
+    "project, and a course of many assistants with a professor of many projects has several times "
+    "the groundings of any training pair, so that its log-odds lie far beyond theirs. That is what "
     "counting semantics says. Shorter steps and better balanced negatives, which the training "
     "folds choose, make it milder; dependency networks do not count, and have nothing of it.",
     "BoostSRL's figures are those of one fold, and it is not recorded which university that was: "
