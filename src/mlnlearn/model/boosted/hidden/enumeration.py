@@ -217,7 +217,7 @@ def _conditionals(rules, values, starts, strides, buffers):  # type: ignore[no-u
             if digits[variable]:
                 continue
             if values[first] < 0:
-                odds = own_total(rules, rules.own[values[first + 1]], state.values)
+                odds = own_total(rules, values[first + 1], state)
                 found[first, code], found[first + 1, code] = chance(-odds), chance(odds)
             else:
                 scores = value_scores(rules, values[first], state, changed, seen, work)

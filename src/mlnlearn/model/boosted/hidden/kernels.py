@@ -3,6 +3,9 @@
 The state of a world is a `HiddenWorld`, all of whose arrays are functions of its `truth` alone, to
 the last bit, whatever way led there. `changed` and `seen` are scratch space: groundings, and marks.
 `work[0]` counts walks through trees, `work[1]` marks the change at hand.
+
+What is called for every atom is in small functions with one loop each, the last call of which is
+always made: there numba sees that it need not count who holds each of the two dozen arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ class HiddenWorld(NamedTuple):
     values
         Per head and tree, the tree's value.
     false_heads
-        Per counter, how many of the heads that it counts for are false.
+        Per counter, how many of the heads that it counts for are false; nothing where no rule is
+        a clause, since only clauses are evaluated by it.
     """
 
     truth: Mask
@@ -42,7 +46,7 @@ class HiddenWorld(NamedTuple):
     false_heads: Ints
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _walk(rules, head, root, counts):  # type: ignore[no-untyped-def]
     """Return a tree's value for a head."""
     node, many = root, 1
@@ -65,34 +69,33 @@ def fill(rules, counts, values):  # type: ignore[no-untyped-def]
             values[unit] = _walk(rules, head, root, counts)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _count(rules, atom, state, changed):  # type: ignore[no-untyped-def]
     """Change an atom and its groundings; list in `changed` those that came or went."""
     truth, needs, counts = state.truth, state.needs, state.counts
-    number = 0
-    for place in range(rules.uses[atom], rules.uses[atom + 1]):
-        grounding = rules.grounding[place]
-        counter = rules.counter[grounding]
-        if truth[atom]:
-            if needs[grounding] == 0:
-                counts[counter] -= rules.many[grounding]
-                changed[number] = grounding
-                number += 1
-            needs[grounding] += 1
-        else:
-            needs[grounding] -= 1
-            if needs[grounding] == 0:
-                counts[counter] += rules.many[grounding]
-                changed[number] = grounding
-                number += 1
-    truth[atom] = not truth[atom]
-    own, change = rules.own[atom], -1 if truth[atom] else 1
-    for place in range(rules.places[own], rules.places[own + 1]):
-        state.false_heads[rules.place[place]] += change
+    number, was_true = 0, truth[atom]
+    sign = -1 if was_true else 1
+    for grounding in rules.grounding[rules.uses[atom] : rules.uses[atom + 1]]:
+        lacking = needs[grounding]
+        needs[grounding] = lacking - sign
+        if lacking == (0 if was_true else 1):
+            counts[rules.counter[grounding]] += sign * rules.many[grounding]
+            changed[number] = grounding
+            number += 1
+    truth[atom] = not was_true
     return number
 
 
-@njit(cache=True, inline="always")  # a call would hand over two dozen arrays
+@njit(cache=True)
+def _count_heads(rules, atom, state):  # type: ignore[no-untyped-def]
+    """Count the false heads of counters anew, after an atom has changed."""
+    false_heads, own = state.false_heads, rules.own[atom]
+    change = -1 if state.truth[atom] else 1
+    for place in rules.place[rules.places[own] : rules.places[own + 1]]:
+        false_heads[place] += change
+
+
+@njit(cache=True)
 def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # type: ignore[no-untyped-def]
     """Walk the trees that test the counters of some groundings; new values are stored if `keep`.
 
@@ -100,7 +103,7 @@ def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # typ
     """
     truth, counts, values = state.truth, state.counts, state.values
     work[1] += 1
-    mark, growth = work[1], 0.0
+    mark, growth, walks = work[1], 0.0, 0
     for place in range(number):
         counter = rules.counter[changed[place]]
         conjunction = rules.conjunction[counter]
@@ -112,7 +115,7 @@ def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # typ
                 if seen[unit] == mark:
                     continue
                 seen[unit] = mark
-                work[0] += 1
+                walks += 1
                 value = _walk(rules, head, rules.root[rules.roots[head] + tree], counts)
                 more = value - values[unit]
                 if keep:
@@ -120,6 +123,7 @@ def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # typ
                 owner = rules.atom[head]
                 if owner < 0 or (owner != atom and not truth[owner]):
                     growth += more
+    work[0] += walks
     return growth
 
 
@@ -130,31 +134,50 @@ def flip(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-de
     Returns by how much the values of other, false heads grew.
     """
     number = _count(rules, atom, state, changed)
+    if len(state.false_heads) > 0:
+        _count_heads(rules, atom, state)
     return _walk_changed(rules, atom, number, state, changed, seen, work, True)
 
 
-@njit(cache=True, inline="always")
-def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
-    """Return what `flip` of a false atom would, and leave all as it is.
-
-    Most atoms are false and stay so, and most of their groundings lack other atoms too: these are
-    looked at, not changed. Clauses grow by the same for each of their false heads, which are
-    counted; trees are walked.
-    """
+@njit(cache=True)
+def _complete(rules, atom, state, changed):  # type: ignore[no-untyped-def]
+    """Count the groundings that lack a false atom alone, and list those in `changed`."""
     needs, counts = state.needs, state.counts
+    number = 0
+    for grounding in rules.grounding[rules.uses[atom] : rules.uses[atom + 1]]:
+        if needs[grounding] == 1:
+            counts[rules.counter[grounding]] += rules.many[grounding]
+            changed[number] = grounding
+            number += 1
+    return number
+
+
+@njit(cache=True)
+def _uncount(rules, number, state, changed):  # type: ignore[no-untyped-def]
+    """Take back the counts of the groundings that are listed."""
+    counts = state.counts
+    for grounding in changed[:number]:
+        counts[rules.counter[grounding]] -= rules.many[grounding]
+
+
+@njit(cache=True)
+def _complete_clauses(rules, atom, state, changed):  # type: ignore[no-untyped-def]
+    """Do so for trees alone; return how many, and by how much the values of clauses grow.
+
+    Clauses grow by the same for each of their false heads, which are counted.
+    """
     own = rules.own[atom]
     start, end = rules.places[own], rules.places[own + 1]
     first = rules.conjunction[rules.place[start]] if end > start else 0
     growth, number = 0.0, 0
-    for place in range(rules.uses[atom], rules.uses[atom + 1]):
-        grounding = rules.grounding[place]
-        if needs[grounding] != 1:
+    for grounding in rules.grounding[rules.uses[atom] : rules.uses[atom + 1]]:
+        if state.needs[grounding] != 1:
             continue
         counter = rules.counter[grounding]
         conjunction = rules.conjunction[counter]
         slope = rules.slope[conjunction]
         if np.isnan(slope):
-            counts[counter] += rules.many[grounding]
+            state.counts[counter] += rules.many[grounding]
             changed[number] = grounding
             number += 1
             continue
@@ -162,16 +185,30 @@ def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no
         if start <= mine < end and rules.place[mine] == counter:
             others -= 1
         growth += slope * rules.many[grounding] * others
-    if number > 0:
-        growth += _walk_changed(rules, atom, number, state, changed, seen, work, False)
-    for place in range(number):
-        counts[rules.counter[changed[place]]] -= rules.many[changed[place]]
+    return number, growth
+
+
+@njit(cache=True)
+def _growth_if_true(rules, atom, state, changed, seen, work):  # type: ignore[no-untyped-def]
+    """Return what `flip` of a false atom would, and leave all as it is.
+
+    Most atoms are false and stay so, and most of their groundings lack other atoms too: these are
+    looked at, not changed.
+    """
+    growth = 0.0
+    if len(state.false_heads) == 0:
+        number = _complete(rules, atom, state, changed)
+    else:
+        number, growth = _complete_clauses(rules, atom, state, changed)
+    growth += _walk_changed(rules, atom, number, state, changed, seen, work, False)
+    _uncount(rules, number, state, changed)
     return growth
 
 
-@njit(cache=True, inline="always")
-def own_total(rules, head, values):  # type: ignore[no-untyped-def]
-    """Return the log-odds that a head has by its own rules."""
+@njit(cache=True)
+def own_total(rules, atom, state):  # type: ignore[no-untyped-def]
+    """Return the log-odds that an atom has by its own rules."""
+    head, values = rules.own[atom], state.values
     total = rules.fixed[head]
     for unit in range(rules.units[head], rules.units[head + 1]):
         total += values[unit]
@@ -194,16 +231,14 @@ def log_odds_of(rules, atom, state, changed, seen, work):  # type: ignore[no-unt
     the values of its false heads (eq. 12 of Khot et al. 2011). In a dependency network an atom
     has its own rules only.
     """
-    truth, values = state.truth, state.values
-    head = rules.own[atom]
     if rules.existential:
-        if truth[atom]:
+        if state.truth[atom]:
             flip(rules, atom, state, changed, seen, work)
-        return own_total(rules, head, values)
-    if truth[atom]:
+        return own_total(rules, atom, state)
+    if state.truth[atom]:
         growth = flip(rules, atom, state, changed, seen, work)
-        return own_total(rules, head, values) + growth
-    value = own_total(rules, head, values)
+        return own_total(rules, atom, state) + growth
+    value = own_total(rules, atom, state)
     return value - flip(rules, atom, state, changed, seen, work)
 
 
@@ -212,7 +247,7 @@ def _log_odds_staying(rules, atom, state, changed, seen, work):  # type: ignore[
     """Return the log-odds of an atom given all others; the atom is left false."""
     if state.truth[atom] or rules.existential:
         return log_odds_of(rules, atom, state, changed, seen, work)
-    value = own_total(rules, rules.own[atom], state.values)
+    value = own_total(rules, atom, state)
     return value - _growth_if_true(rules, atom, state, changed, seen, work)
 
 

@@ -19,7 +19,7 @@ from mlnlearn.model.boosted.hidden.kernels import (
     sweep,
     value_chances,
 )
-from mlnlearn.model.boosted.hidden.network import GroundNetwork
+from mlnlearn.model.boosted.hidden.network import GroundNetwork, Rules
 
 _VISITS_AT_ONCE = 100_000
 
@@ -73,7 +73,7 @@ class Sampler:
             needs=network.needs.copy(),
             counts=network.sure.copy(),
             values=np.zeros(network.size),
-            false_heads=np.bincount(rules.place, minlength=len(network.sure)),
+            false_heads=_heads(rules, len(network.sure)),
         )
         fill(rules, self._state.counts, self._state.values)
         most = int(np.diff(rules.uses).max(initial=0))
@@ -172,3 +172,10 @@ class Sampler:
         self.visits += len(draws)
         changes: int = sweep(self.network.rules, self.order, *self.buffers, draws, sharpness, sums)
         return changes
+
+
+def _heads(rules: Rules, counters: int) -> Ints:
+    """Return how many heads each counter counts for, where that is needed."""
+    if np.isnan(rules.slope).all():
+        return np.empty(0, np.int64)
+    return np.bincount(rules.place, minlength=counters)
