@@ -28,9 +28,10 @@ from mlnlearn.report import report
 from mlnlearn.report.curves import learning_curve, precision_recall, roc
 from mlnlearn.report.plots import Axis, Series, plot
 from mlnlearn.report.reasons import network_reasons
-from mlnlearn.report.rules import ranked_rules
+from mlnlearn.report.rules import counting_engine, ranked_rules
 from mlnlearn.report.sections import drawings_section
 from mlnlearn.report.views import examples_of, view_of
+from mlnlearn.resources import counting_with
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 
@@ -258,3 +259,20 @@ def test_the_last_number_of_an_axis_is_not_cut_off():
     assert '<text x="340.0" y="242.0" text-anchor="end">80000</text>' in text
     short = str(plot("age", Axis.around("age", [0, 100]), Axis("P"), [line]))
     assert '<text x="328.0" y="242.0" text-anchor="middle">100</text>' in short
+
+
+def test_counts_that_do_not_fit_in_memory_are_left_out_and_not_worked_on_for_long():
+    pairs = [(f"P{k}", f"P{(k * j) % 400}") for k in range(400) for j in range(1, 40)]
+    facts = {"likes": pairs, "tall": [(f"P{k}",) for k in range(200)]}
+    mln = MLN.parse("""
+    likes(person,person)
+    tall(person)
+    1 (EXIST z likes(x,z) ^ likes(z,y)) => likes(x,y)
+    2 tall(x)
+    """)
+    database = Database.from_facts(mln.schema, facts)
+    with counting_with("auto", "1MB"):
+        found = ranked_rules(mln.rules, counting_engine([database]), 9)
+    assert [rule.support for rule in found] == [200, None]
+    with counting_with("duckdb", "1GB"):
+        assert type(counting_engine([database])).__name__ == "DuckEngine"

@@ -75,6 +75,8 @@ class DuckServer:
         if threads is not None:
             settings["threads"] = threads
         self.connection = duckdb.connect(str(path or ":memory:"), config=settings)
+        # which it turns on by itself where somebody types, and prints into what we print
+        self.connection.execute("SET enable_progress_bar = false")
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="mlnlearn-duck")
         file = None if path is None else Path(path)
         # also where nobody closes it, so that scratch files never outlive the engine

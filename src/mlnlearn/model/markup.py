@@ -53,13 +53,18 @@ def join(content: Iterable[str | None]) -> Markup:
     )
 
 
+_NOTHING = 1e-9  # what is smaller is round-off
+
+
 def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
-    """Return a number as a page shows it.
+    """Return a number as a page shows it; one too small for its digits is not shown as zero.
 
     Examples
     --------
     >>> number(-0.12345), number(2.0, 1, signed=True), number(float("nan")), number(float("inf"))
     ('−0.123', '+2.0', '–', '∞')
+    >>> number(0.0), number(-0.0000312)
+    ('0.000', '−3.1e-05')
     """
     if value is None or math.isnan(value):
         return "–"
@@ -67,5 +72,6 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
         return "∞" if value > 0 else "−∞"
     text = f"{value:{'+' if signed else ''},.{digits}f}"
     if float(text.replace(",", "")) == 0.0:
-        text = text.replace("-", "")
-    return text.replace("-", "−")
+        tiny = f"{value:{'+' if signed else ''}.2g}"
+        text = text.replace("-", "") if abs(value) < _NOTHING else tiny
+    return text.replace("-", "−", 1) if text.startswith("-") else text

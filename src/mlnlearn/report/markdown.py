@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.held_out import HeldOut
 from mlnlearn.model.domains import with_constants_of
@@ -15,7 +14,7 @@ from mlnlearn.model.shown import ShownRule
 from mlnlearn.report.graphs import RANKING_METRICS
 from mlnlearn.report.markup import number
 from mlnlearn.report.rows import held_out_note
-from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
+from mlnlearn.report.rules import RankedRule, counting_engine, ranked_rules, written_out
 from mlnlearn.report.sections import metric_titles
 from mlnlearn.report.views import NetworkView, view_of
 
@@ -62,7 +61,7 @@ def markdown_report(
     network = view.network()
     if network is not None:
         rules = written_out(network, given).rules
-        found_rules = ranked_rules(rules, open_engine(given), _SHOWN)
+        found_rules = ranked_rules(rules, counting_engine(given), _SHOWN)
         lines += ["", f"### Rules, {len(found_rules)} of {len(rules):,}, the strongest first", ""]
         lines += _table(("weight", "rule", "share", "base", "support"), map(_rule_row, found_rules))
     return "\n".join(lines) + "\n"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlnlearn.counting.count import groundings, true_groundings
+from mlnlearn.counting.engines import open_engine
+from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Database, constants_by_type
 from mlnlearn.errors import CountOverflowError, MemoryLimitError
@@ -13,6 +15,7 @@ from mlnlearn.logic.atoms import Atom
 from mlnlearn.logic.formulas import And, Formula, Implies, Not, Or, Rule, atoms_of
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.sentence import sentence
+from mlnlearn.resources import in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,18 @@ def written_out(mln: MLN, databases: Sequence[Database]) -> MLN:
     ['1.0 likes(x,Pie)', '1.0 likes(x,Jam)']
     """
     return mln.expanded(constants_by_type(databases))
+
+
+def counting_engine(databases: Sequence[Database]) -> Engine:
+    """Return an engine for counts that are shown and no more.
+
+    Unless another one is in use, it counts in memory alone: what does not fit there would take
+    minutes on disk, and is left out.
+    """
+    resources = in_use()
+    if resources.engine != "auto":
+        return open_engine(databases)
+    return MemoryEngine(databases, memory_limit=resources.nbytes, cache=resources.cache)
 
 
 def ranked_rules(rules: Sequence[Rule], engine: Engine, most: int) -> list[RankedRule]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlnlearn.counting.engines import open_engine
 from mlnlearn.data.database import Database
 from mlnlearn.evaluate.metrics import METRICS
 from mlnlearn.evaluate.predictions import ATTRIBUTE_METRICS, Predictions
@@ -22,7 +21,7 @@ from mlnlearn.report.curves import (
 from mlnlearn.report.family_trees import MOST_LEAVES, family_key, family_svg
 from mlnlearn.report.markup import Cell, Markup, TableColumn, join, number, table, tag
 from mlnlearn.report.net import net_parts
-from mlnlearn.report.rules import RankedRule, ranked_rules, written_out
+from mlnlearn.report.rules import RankedRule, counting_engine, ranked_rules, written_out
 from mlnlearn.report.views import BayesView, BoostedView, View
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 
@@ -76,7 +75,7 @@ def rules_section(view: View, databases: Sequence[Database]) -> Markup:
         note = "A joint dependency network has no rules of a single network; see its trees."
         return section("rules", "Rules", tag("p", note))
     rules = written_out(network, databases).rules
-    found = ranked_rules(rules, open_engine(databases), MOST_RULES)
+    found = ranked_rules(rules, counting_engine(databases), MOST_RULES)
     left_out = f" The {MOST_RULES} strongest of {len(rules):,} are shown."
     note = (
         "By target, the strongest first. A positive weight makes worlds in which the rule holds "

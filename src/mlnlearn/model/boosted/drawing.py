@@ -208,7 +208,7 @@ def _line(text: str, x: float, top: float, anchor: str, class_: str | None = Non
 
 def _measure(node: Node, naming: Naming, body: Body, passing: Iterator[Passing]) -> _Box:
     here = next(passing, None)
-    counted = _LETTER * len(str(here)) * 0.9 if here else 0.0
+    counted = _LETTER * len(str(here)) if here else 0.0
     if isinstance(node, Leaf):
         text = number(node.value, signed=True)
         width = max(_LETTER * len(text), counted) + 2 * _PAD
