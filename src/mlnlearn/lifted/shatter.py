@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
@@ -26,12 +27,14 @@ from mlnlearn.logic.formulas import (
     without_leading_forall,
 )
 from mlnlearn.logic.normalize import clauses_of
-from mlnlearn.logic.polynomial import polynomial
+from mlnlearn.logic.polynomial import Product, polynomial
 from mlnlearn.logic.substitute import renamed_apart
 
 # Where an argument stands: a block, and which of the block's objects (0 for a block of one).
 Place: TypeAlias = tuple[int, int]
 Binding: TypeAlias = Mapping[Variable, Place]
+
+_FORMULAS = 1 << 10  # remembered: a search compiles the same rules beside each candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,10 @@ class Shatterer:
     def soft(self, formula: Formula, coefficient: Linear) -> None:
         """Add a formula as one feature."""
         plain = self._plain(formula)
-        terms = polynomial(plain)
+        terms = _terms(plain)
         for binding in self._bindings(plain):
             self.budget.spend(len(terms) * steps_of(len(set(binding.values()))))
-            for atoms, value in terms.items():
+            for atoms, value in terms:
                 placed = self._placed(atoms, binding)
                 if placed is not None:
                     items, multiple = placed
@@ -121,8 +124,7 @@ class Shatterer:
 
     def _plain(self, formula: Formula) -> Formula:
         """Return the formula without quantifiers; a FORALL in front names grounding variables."""
-        opened = renamed_apart(without_leading_forall(formula))
-        return self.skolemiser.without_quantifiers(opened)
+        return self.skolemiser.without_quantifiers(_opened(formula))
 
     def finish(self) -> Theory:
         """Add what stands for quantifiers, and return the theory."""
@@ -234,6 +236,17 @@ class Shatterer:
     def _rest(self, items: Iterable[LiteralKey], binding: Binding) -> SizePolynomial:
         places = [place for place in dict.fromkeys(binding.values()) if self._is_open(place[0])]
         return rest_of(self.theory, {_variable(place): place[0] for place in places}, items)
+
+
+@lru_cache(maxsize=_FORMULAS)
+def _opened(formula: Formula) -> Formula:
+    return renamed_apart(without_leading_forall(formula))
+
+
+@lru_cache(maxsize=_FORMULAS)
+def _terms(formula: Formula) -> tuple[tuple[Product, int], ...]:
+    """Return the products of atoms that a formula is a sum of, each with its multiple."""
+    return tuple(polynomial(formula).items())
 
 
 def _variable(place: Place) -> int:
