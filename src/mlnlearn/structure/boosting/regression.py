@@ -25,6 +25,12 @@ from mlnlearn.structure.boosting.views import ExampleView
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# Columns of what is summed, and of the sums. They are not the fields of records, since all of them
+# are added, subtracted and gathered at once, which records cannot be.
+SLOPE, MASS, EXAMPLES, PATH_SLOPE, PATH_MASS = range(5)
+WITHOUT_PATH, WITH_PATH = 3, 5
+"""How many columns there are: without those of the path's own groundings, and with them."""
+
 _NO_INTS: Ints = np.empty(0, np.int64)
 
 
@@ -85,6 +91,11 @@ class Regression:
             return _NO_INTS
         return np.asarray(self.path, np.int64)
 
+    @property
+    def columns(self) -> int:
+        """How many columns an example's terms have."""
+        return WITHOUT_PATH if self.existential else WITH_PATH
+
     @cached_property
     def rounding(self) -> tuple[float, float]:
         """The grid; that of this node where none is given, as for the root of a tree.
@@ -138,7 +149,7 @@ class Terms:
         """Return what is added, where `of` tells the row of each example."""
         if of is None:
             return cls(regression, rest, None)
-        gathered = np.zeros((rows, 3 if regression.existential else 5))
+        gathered = np.zeros((rows, regression.columns))
         _gather(*cls(regression, rest, None)._arrays(), of, gathered)
         return cls(regression, rest, gathered)
 
@@ -160,7 +171,7 @@ class Terms:
     def members(self) -> Ints:
         """Return the rows that have examples of the node."""
         if self.gathered is not None:
-            return np.flatnonzero(self.gathered[:, 2])
+            return np.flatnonzero(self.gathered[:, EXAMPLES])
         inside = self.regression.inside
         return np.flatnonzero(inside & (self.rest > 0) if len(self.rest) else inside)
 
@@ -171,7 +182,7 @@ class Terms:
             return found
         rows = np.full(len(self.regression.gradient), -1, np.int32)
         rows[members] = np.arange(len(members), dtype=np.int32)
-        columns = np.zeros((len(members), 3 if self.regression.existential else 5))
+        columns = np.zeros((len(members), self.regression.columns))
         _gather(*self._arrays(), rows, columns)  # others are not inside
         return columns
 
@@ -258,7 +269,7 @@ def _moments(gradient, weight, inside, path, slopes, masses):  # type: ignore[no
 @njit(cache=True, nogil=True)
 def _gather(gradient, weight, inside, path, rest, slopes, masses, of, gathered):  # type: ignore[no-untyped-def]
     """Add ``v·r·Δ``, ``v·r²``, whether it is inside, ``v·m·Δ`` and ``v·m²`` of each example."""
-    alone, plain, full = len(rest) == 0, len(path) == 0, gathered.shape[1] == 5
+    alone, plain, full = len(rest) == 0, len(path) == 0, gathered.shape[1] == WITH_PATH
     for who in range(len(of)):
         if not inside[who] or not (alone or rest[who]):
             continue
@@ -266,38 +277,38 @@ def _gather(gradient, weight, inside, path, rest, slopes, masses, of, gathered):
         mass = (weight[who] + masses) - masses
         times = 1.0 if alone else np.float64(rest[who])
         row = of[who]
-        gathered[row, 0] += times * slope
-        gathered[row, 1] += times * times * mass
-        gathered[row, 2] += 1.0
+        gathered[row, SLOPE] += times * slope
+        gathered[row, MASS] += times * times * mass
+        gathered[row, EXAMPLES] += 1.0
         if full:
             many = 1.0 if plain else np.float64(path[who])
-            gathered[row, 3] += many * slope
-            gathered[row, 4] += many * many * mass
+            gathered[row, PATH_SLOPE] += many * slope
+            gathered[row, PATH_MASS] += many * many * mass
 
 
 @njit(cache=True, nogil=True)
 def _add_gathered(candidate, example, count, sums, once, gathered):  # type: ignore[no-untyped-def]
-    single, full = len(candidate) == 0, sums.shape[1] == 5
+    single, full = len(candidate) == 0, sums.shape[1] == WITH_PATH
     once = once or len(count) == 0
     for entry in range(len(example)):
         who = example[entry]
-        if gathered[who, 2] == 0.0:
+        if gathered[who, EXAMPLES] == 0.0:
             continue
         what = 0 if single else np.int64(candidate[entry])
         many = 1.0 if once else np.float64(count[entry])
-        sums[what, 0] += many * gathered[who, 0]
-        sums[what, 1] += many * many * gathered[who, 1]
-        sums[what, 2] += gathered[who, 2]
+        sums[what, SLOPE] += many * gathered[who, SLOPE]
+        sums[what, MASS] += many * many * gathered[who, MASS]
+        sums[what, EXAMPLES] += gathered[who, EXAMPLES]
         if full:
-            sums[what, 3] += gathered[who, 3]
-            sums[what, 4] += gathered[who, 4]
+            sums[what, PATH_SLOPE] += gathered[who, PATH_SLOPE]
+            sums[what, PATH_MASS] += gathered[who, PATH_MASS]
 
 
 @njit(cache=True, nogil=True)
 def _add_direct(  # type: ignore[no-untyped-def]
     candidate, example, count, sums, once, gradient, weight, inside, path, rest, slopes, masses
 ):
-    single, full = len(candidate) == 0, sums.shape[1] == 5
+    single, full = len(candidate) == 0, sums.shape[1] == WITH_PATH
     once = once or len(count) == 0
     alone, plain = len(rest) == 0, len(path) == 0
     for entry in range(len(example)):
@@ -309,10 +320,10 @@ def _add_direct(  # type: ignore[no-untyped-def]
         times = 1.0 if alone else np.float64(rest[who])
         many = times if once else times * np.float64(count[entry])
         what = 0 if single else np.int64(candidate[entry])
-        sums[what, 0] += many * slope
-        sums[what, 1] += many * many * mass
-        sums[what, 2] += 1.0
+        sums[what, SLOPE] += many * slope
+        sums[what, MASS] += many * many * mass
+        sums[what, EXAMPLES] += 1.0
         if full:
             own = 1.0 if plain else np.float64(path[who])
-            sums[what, 3] += own * slope
-            sums[what, 4] += own * own * mass
+            sums[what, PATH_SLOPE] += own * slope
+            sums[what, PATH_MASS] += own * own * mass

@@ -11,7 +11,17 @@ from mlnlearn.counting.example_sums import AskedCandidates, ExampleSums
 from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.candidates import CandidateList
 from mlnlearn.structure.boosting.features import Features
-from mlnlearn.structure.boosting.regression import Floats, NodeTerms, Regression
+from mlnlearn.structure.boosting.regression import (
+    EXAMPLES,
+    MASS,
+    PATH_MASS,
+    PATH_SLOPE,
+    SLOPE,
+    WITHOUT_PATH,
+    Floats,
+    NodeTerms,
+    Regression,
+)
 from mlnlearn.structure.boosting.units import Part, Unit
 
 
@@ -79,7 +89,7 @@ def node_sums(
     """
     terms = NodeTerms(features, body, regression)
     units = features.units(body, pairs)
-    width = 5 if rest and not regression.existential else 3
+    width = regression.columns if rest else WITHOUT_PATH
     sums = {unit.key: np.zeros((unit.listed.size, width)) for unit in units}
     if features.elsewhere is not None:
         _sum_elsewhere(features.elsewhere, units, terms, sums)
@@ -123,14 +133,14 @@ def _sum_elsewhere(
 
 
 def _sums(sums: Floats, regression: Regression, rest: bool) -> Sums:
-    moment, square, examples = sums.T[:3]
+    moment, square, examples = sums[:, SLOPE], sums[:, MASS], sums[:, EXAMPLES]
     total, mass, _ = regression.moments
     if regression.existential:
         return Sums(moment, square, total - moment, mass - square, examples)
     if not rest:
         nothing = np.zeros(len(moment))
         return Sums(moment, square, nothing, nothing, examples)
-    return Sums(moment, square, total - sums.T[3], mass - sums.T[4], examples)
+    return Sums(moment, square, total - sums[:, PATH_SLOPE], mass - sums[:, PATH_MASS], examples)
 
 
 def split_gains(sums: Sums) -> Floats:
