@@ -61,9 +61,11 @@ def sort_keys(keys: Ints) -> tuple[Ints, Ints]:
     if not len(keys) or int(keys.max()).bit_length() + bits > 63 or int(keys.min()) < 0:
         order = np.argsort(keys, kind="stable")
         return order, keys[order]
-    together = (keys.astype(np.int64) << bits) | np.arange(len(keys))
+    together = keys.astype(np.int64) << bits
+    together |= np.arange(len(keys))
     together.sort()
-    return together & ((1 << bits) - 1), together >> bits
+    order = together & ((1 << bits) - 1)
+    return order, np.right_shift(together, bits, out=together)
 
 
 @njit(cache=True)

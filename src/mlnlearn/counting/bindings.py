@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, run_starts, sort_keys, times
 from mlnlearn.counting.kernels import find_groups, sum_by_example
+from mlnlearn.counting.lookups import Lookup
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.logic.atoms import Predicate
@@ -188,9 +189,11 @@ class Bindings:
 
     def _matches(self, pattern: Pattern) -> tuple[Ints, Ints]:
         """Return pairs of a row and the number of a fact that is an instance of the pattern."""
-        starts, lengths, order = self._ranges(pattern)
+        starts, lengths, lookup = self._ranges(pattern)
         rows = np.repeat(np.arange(len(self)), lengths)
-        chosen = order[expand_ranges(starts, lengths)].astype(np.int64)
+        if lookup is None:
+            return rows, rows
+        chosen = lookup.facts(expand_ranges(starts, lengths))
         if _has_repeats(pattern, self.variables):
             facts = self.world.relation(pattern.predicate)[:, chosen]
             keep = _repeats_agree(pattern, self.variables, facts)
@@ -201,20 +204,19 @@ class Bindings:
         """Return how many rows a join with the pattern makes, flips aside."""
         return int(self._ranges(pattern)[1].sum())
 
-    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Codes]:
-        """Return where each row's facts start and how many there are, and the facts' order."""
+    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Lookup | None]:
+        """Return where each row's facts start, how many there are, and in which order."""
         found = self.world.lookups.find(pattern, self.variables)
-        nothing = np.zeros(len(self), np.int64)
-        if found is None:
-            return nothing, nothing, np.empty(0, np.int32)
+        if found is None or not found[0].size:
+            nothing = np.zeros(len(self), np.int64)
+            return nothing, nothing, None
         lookup, program = found
-        if not lookup.groups:
-            return nothing, nothing, lookup.order
         arena = self.world.lookups.arena
-        groups = find_groups(program, self.columns, arena.groups, arena.hash_keys)
-        own = slice(at := int(program["ranges_at"][0]), at + lookup.groups)
-        lengths = np.where(groups >= 0, arena.lengths[own][groups], 0).astype(np.int64)
-        return arena.starts[own][groups].astype(np.int64), lengths, lookup.order
+        groups = find_groups(program, self.columns, arena.buckets, arena.sorted_keys, arena.starts)
+        starts = arena.starts[int(program["ranges_at"][0]) :]
+        first = starts[groups].astype(np.int64)
+        lengths = np.where(groups >= 0, starts[groups + 1] - first, 0)
+        return first, lengths, lookup
 
     def _flip_of(self, pattern: Pattern) -> Flip | None:
         if self.flip is None or self.flip.predicate != pattern.predicate:

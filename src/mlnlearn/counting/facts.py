@@ -77,7 +77,9 @@ class Facts:
         rows = np.empty((predicate.arity + 1, len(database)), np.int32)
         rows[0] = database
         for place, kind in enumerate(predicate.types):
-            rows[place + 1] = columns[place] + self.offsets[kind][database]
+            rows[place + 1] = columns[place]
+            if len(self.databases) > 1:
+                rows[place + 1] += self.offsets[kind].astype(np.int32)[database]
         return rows
 
     def relation(self, predicate: Predicate) -> Codes:

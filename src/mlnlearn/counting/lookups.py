@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, run_starts, sort_keys
-from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, fill_hash
+from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, first_of_buckets
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.logic.atoms import Predicate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlnlearn.counting.objects import Objects
 
 _KEY_LIMIT = 2**62
-_MOST_DENSE = 1 << 20
+_MOST_DENSE = 1 << 16
 
 Programs: TypeAlias = NDArray[np.void]
 """Records of `mlnlearn.counting.kernels.PROGRAM`."""
@@ -51,15 +51,19 @@ class Lookup:
     ----------
     program
         How the compiled loops find a group: an array of one `PROGRAM`.
-    groups
-        Number of groups.
+    size
+        Number of facts.
     order
-        The facts' row numbers, group by group.
+        The facts' row numbers, group by group; None where that is their own order.
     """
 
     program: Programs
-    groups: int
-    order: Codes
+    size: int
+    order: Codes | None
+
+    def facts(self, places: Ints) -> Ints:
+        """Return the row numbers of the facts at some places of the order."""
+        return places if self.order is None else self.order[places].astype(np.int64)
 
 
 Found: TypeAlias = tuple[Lookup, Programs]
@@ -81,22 +85,21 @@ def joined_programs(programs: Sequence[Programs]) -> Programs:
 
 
 class Arena:
-    """Arrays of all lookups, one after the other, growing by doubling."""
+    """Arrays of all lookups, one after the other, growing by a quarter where they must."""
 
     def __init__(self) -> None:
-        self.groups = np.empty(1024, np.int32)
-        self.hash_keys = np.empty(1024, np.int64)
+        self.buckets = np.empty(1024, np.int32)
+        self.sorted_keys = np.empty(1024, np.int64)
         self.starts = np.empty(1024, np.int32)
-        self.lengths = np.empty(1024, np.int32)
         self.slots = np.empty(1024, np.int32)
-        self._used = dict.fromkeys(("groups", "hash_keys", "starts", "lengths", "slots"), 0)
+        self._used = dict.fromkeys(("buckets", "sorted_keys", "starts", "slots"), 0)
 
     def add(self, name: str, values: NDArray[np.integer]) -> int:
         """Append values to one of the arrays and return where they start."""
         array, used = getattr(self, name), self._used[name]
         end = used + len(values)
         if end > len(array):
-            larger = np.empty(max(end, 2 * len(array)), array.dtype)
+            larger = np.empty(max(end, len(array) + len(array) // 4), array.dtype)
             larger[:used] = array[:used]
             setattr(self, name, larger)
             array = larger
@@ -147,29 +150,37 @@ class Lookups:
         keys = np.zeros(facts.shape[1], np.int64)
         for column, multiplier in zip(columns, multipliers, strict=True):
             keys += column.astype(np.int64) * multiplier
-        order, ordered = sort_keys(keys)
-        first = run_starts(ordered)
-        lengths = np.diff(np.append(first, len(ordered)))
-        program = self._store(ordered[first], math.prod(sizes), first, lengths)
+        order: Codes | None = None
+        if bool((keys[1:] < keys[:-1]).any()):
+            order, keys = self._sorted(keys)
+        program = self._store(keys, math.prod(sizes))
         program["keys"] = len(columns)
         program["factors"][0, : len(columns)] = multipliers
-        return Lookup(program, len(first), order.astype(np.int32))
+        return Lookup(program, len(keys), order)
 
-    def _store(self, keys: Ints, space: int, first: Ints, lengths: Ints) -> Programs:
-        """Put the groups into the arena, as a plain array where their keys fill a small space."""
+    def _sorted(self, keys: Ints) -> tuple[Codes, Ints]:
+        order, keys = sort_keys(keys)
+        return order.astype(np.int32), keys
+
+    def _store(self, keys: Ints, space: int) -> Programs:
+        """Put sorted keys into the arena, as a plain array where they fill a small space."""
         program = np.zeros(1, PROGRAM)
         if space <= max(_MOST_DENSE, 4 * len(keys)):
-            groups = np.full(max(space, 1), -1, np.int32)
-            groups[keys] = np.arange(len(keys), dtype=np.int32)
-            program["size"] = space
-        else:
-            size = 1 << int(4 * len(keys) // 3 + 1).bit_length()
-            program["hashed"], program["size"] = 1, size
-            table_keys, groups = fill_hash(keys, size)
-            program["hash_keys_at"] = self.arena.add("hash_keys", table_keys)
-        program["groups_at"] = self.arena.add("groups", groups)
-        program["ranges_at"] = self.arena.add("starts", first)
-        self.arena.add("lengths", lengths)
+            program["shift"] = -1
+            starts = np.zeros(space + 1, np.int32)
+            np.cumsum(np.bincount(keys, minlength=space), out=starts[1:])
+            program["ranges_at"] = self.arena.add("starts", starts)
+            return program
+        first = run_starts(keys)
+        distinct = keys[first]
+        shift = max(int(space - 1).bit_length() - max(len(distinct), 1).bit_length(), 0)
+        buckets = ((space - 1) >> shift) + 1
+        program["shift"] = shift
+        program["buckets_at"] = self.arena.add(
+            "buckets", first_of_buckets(distinct, shift, buckets)
+        )
+        program["keys_at"] = self.arena.add("sorted_keys", distinct)
+        program["ranges_at"] = self.arena.add("starts", np.append(first, len(keys)))
         return program
 
     def find(self, pattern: Pattern, bound: int, slot: int | None = None) -> Found | None:
@@ -226,6 +237,8 @@ class Lookups:
         key = id(lookup), slot
         if key not in self._slots:
             codes = self.objects.values(predicate.types[slot])[1]
-            ordered = codes[self.objects.relation(predicate)[slot + 1][lookup.order]]
-            self._slots[key] = self.arena.add("slots", ordered)
+            ordered = self.objects.relation(predicate)[slot + 1]
+            if lookup.order is not None:
+                ordered = ordered[lookup.order]
+            self._slots[key] = self.arena.add("slots", codes[ordered])
         return self._slots[key]

@@ -255,9 +255,12 @@ def _gather(
     tables = [table for pair in parts for table in pair]
     counts = [table.shape[1] for table in tables]
     labels = np.repeat([True, False] * len(parts), counts)
+    owner = np.zeros(1, np.int32)  # of one database, the same number for all takes no room
+    if len(parts) > 1:
+        owner = np.repeat(np.repeat(np.arange(len(parts), dtype=np.int32), 2), counts)
     return Examples(
         databases[0].schema[predicate],
-        np.repeat(np.repeat(np.arange(len(parts), dtype=np.int32), 2), counts),
+        np.broadcast_to(owner, len(labels)),
         np.concatenate(tables, axis=1),
         labels,
         np.where(labels, 1.0, negative_weight),

@@ -238,7 +238,7 @@ class CandidateCounter:
         find, bound = self.world.lookups.find, table.variables
         for first, template in numbered:
             found = find(template.pattern, bound, template.slot)
-            if found is not None and found[0].groups:
+            if found is not None and found[0].size:
                 programs.append(found[1])
                 firsts.append(first)
         joined = joined_programs(programs)
@@ -248,10 +248,9 @@ class CandidateCounter:
             joined,
             table.columns,
             table.example,
-            arena.groups,
-            arena.hash_keys,
+            arena.buckets,
+            arena.sorted_keys,
             arena.starts,
-            arena.lengths,
             arena.slots,
         )
         if too_large:

@@ -302,7 +302,7 @@ class Boosting:
 def fit_step(
     features: Features,
     potential: Floats,
-    aim: Floats,
+    aim: Floats | Mask,
     weight: Floats,
     chosen: Mask,
     base: TreeSettings | ClauseSettings,
@@ -314,26 +314,31 @@ def fit_step(
     The step, and a function that gives the examples' values under it (or under the same rules with
     other weights).
     """
-    # the gradient of the log-likelihood by the potential: observed minus expected (eq. 9)
     if isinstance(base, TreeSettings):
-        grown = grow_tree(features, aim - expit(potential), weight, chosen, base)
+        grown = grow_tree(features, _gradient(aim, potential), weight, chosen, base)
         return grown.tree, grown.values
     found = []
     current = potential.copy()
     for _ in range(base.number):
-        item = find_clause(features, aim - expit(current), weight, chosen, base)
+        item = find_clause(features, _gradient(aim, current), weight, chosen, base)
         current[item.examples] += item.clause.weight * item.counts
         found.append(item)
     listed = FoundList(tuple(found), len(features))
     return listed.step, listed.values
 
 
-def _log_chance(goal: Floats, potential: Floats) -> Floats:
+def _gradient(aim: Floats | Mask, potential: Floats) -> Floats:
+    """Return that of the log-likelihood by the potential: observed minus expected (eq. 9)."""
+    expected = expit(potential)
+    return np.subtract(aim, expected, out=expected)
+
+
+def _log_chance(goal: Floats | Mask, potential: Floats) -> Floats:
     """Return the log-likelihood of examples that are true with the given probabilities."""
-    return -goal * np.logaddexp(0.0, -potential) - (1.0 - goal) * np.logaddexp(0.0, potential)
+    return -1.0 * goal * np.logaddexp(0.0, -potential) - (1.0 - goal) * np.logaddexp(0.0, potential)
 
 
-def _best_length(potential: Floats, values: Floats, aim: Floats, weight: Floats) -> float:
+def _best_length(potential: Floats, values: Floats, aim: Floats | Mask, weight: Floats) -> float:
     """Return the multiple of a step that maximises the likelihood, by Newton's method."""
     length = 1.0
     for _ in range(50):

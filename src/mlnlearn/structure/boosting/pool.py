@@ -98,8 +98,8 @@ class Pool:
 
     rows: Codes
     labels: Mask
-    goal: Floats
-    aim: Floats
+    goal: Floats | Mask
+    aim: Floats | Mask
     weight: Floats
     population: Floats
     start: float
@@ -183,10 +183,10 @@ def make_pool(
                 hint="give databases, or examples, of both kinds",
             )
     rows = world.numbered(examples.predicate, examples.database, examples.columns)
-    goal = labels.astype(np.float64)
+    goal: Floats | Mask = labels
     if expected is not None:
         found = expected(rows)
-        goal = np.where(np.isnan(found), goal, found)
+        goal = np.where(np.isnan(found), labels, found)
     own = np.ones(len(labels)) if shares is None else shares[examples.database]
     weight, aim, start, shift = _weights(examples, goal, own, sampling)
     held_out = _held_out(labels, sampling.held_out, rng)
@@ -206,8 +206,8 @@ def _population(
 
 
 def _weights(
-    examples: Examples, goal: Floats, own: Floats, sampling: NegativeSampling
-) -> tuple[Floats, Floats, float, float]:
+    examples: Examples, goal: Floats | Mask, own: Floats, sampling: NegativeSampling
+) -> tuple[Floats, Floats | Mask, float, float]:
     """Return training weights, what to learn under them, the first potential, and the shift."""
     labels = examples.labels
     if sampling.negatives == "paper":
@@ -216,11 +216,12 @@ def _weights(
     negative = float(examples.weights[~labels].sum())
     factor = min(sampling.balance * positive / negative, 1.0)
     # what is true with probability g is a true example that weighs g and a false one
-    share = goal + (1.0 - goal) * factor
+    share = (1.0 - goal) * factor
+    share += goal
     start = math.log(positive / (factor * negative))
-    weight = share * examples.weights
-    aim = goal if bool(((goal == 0.0) | (goal == 1.0)).all()) else goal / share
-    return weight, aim, start, math.log(factor)
+    settled = goal.dtype == np.bool_ or bool(((goal == 0.0) | (goal == 1.0)).all())
+    aim = goal if settled else goal / share
+    return np.multiply(share, examples.weights, out=share), aim, start, math.log(factor)
 
 
 def _held_out(labels: Mask, share: float, rng: np.random.Generator) -> Mask:

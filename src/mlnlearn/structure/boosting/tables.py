@@ -106,8 +106,13 @@ class ViewTables:
         if not path:
             return len(self)
         if path not in self._rows:
-            self._rows[path] = int(self.groundings(path).sum(dtype=np.int64))
+            self._rows[path] = self._total(path)
         return self._rows[path]
+
+    def _total(self, path: Body) -> int:
+        if len(self) > PIECE:  # not worth the room
+            return sum(int(table.count(path[-1]).sum()) for _, table in self.pieces(path[:-1]))
+        return int(self.groundings(path).sum(dtype=np.int64))
 
     def _most_rows(self, path: Body) -> int:
         return max(self.rows(path[:k]) for k in range(len(path) + 1))
@@ -124,6 +129,9 @@ class TablesElsewhere(ViewTables):
 
     def _counted(self, path: Body) -> NDArray[np.integer]:
         return self._elsewhere.groundings(self.view.examples, path)
+
+    def _total(self, path: Body) -> int:
+        return int(self.groundings(path).sum(dtype=np.int64))
 
 
 def joined(table: Bindings, path: Body) -> Iterator[Bindings]:

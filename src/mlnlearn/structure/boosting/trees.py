@@ -56,7 +56,8 @@ class _Branch:
     value, error
         The best single value, and the squared error that remains with it.
     before
-        The branch that it is of, with the same conjunction, and the sums over that.
+        The branch that the others of its parent went to, and sums over all of these; the parent has
+        the same conjunction.
     """
 
     number: int
@@ -220,7 +221,7 @@ class _GrowingTree:
         self._send(branch, longer, yes, no)
         branch.test = best.test
         branch.yes, branch.no = self.branch(longer, yes), self.branch(branch.body, no)
-        branch.no.before = branch, sums
+        branch.no.before = branch.yes, sums
         return branch.yes, branch.no
 
     def _send(self, branch: _Branch, longer: Body, yes: int, no: int) -> None:
@@ -242,11 +243,11 @@ class _GrowingTree:
         Sums are exact under existential semantics alone.
         """
         before, branch.before = branch.before, None
-        if before is not None and regression.existential and before[0].yes is not None:
-            parent, sums = before
-            others = self.regression(*before[0].yes.leaves())
+        if before is not None and regression.existential:
+            elsewhere, sums = before
+            others = self.regression(*elsewhere.leaves())
             if np.count_nonzero(others.inside) < np.count_nonzero(regression.inside):
-                gone = node_sums(self.features, parent.body, others, pairs=True, rest=True)
+                gone = node_sums(self.features, branch.body, others, pairs=True, rest=True)
                 return sums.without(gone, regression)
         return node_sums(self.features, branch.body, regression, pairs=True, rest=True)
 

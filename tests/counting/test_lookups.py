@@ -1,0 +1,56 @@
+"""Facts found by key against facts found by looking at all of them."""
+
+import numpy as np
+import pytest
+
+from mlnlearn.counting import lookups
+from mlnlearn.counting.bindings import Bindings
+from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.pattern import Pattern
+from mlnlearn.data.database import Database
+from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.logic.schema import Schema
+
+SCHEMA = Schema.of("wrote(title,person,year)")
+WROTE = SCHEMA["wrote"]
+
+
+def world_of(sizes, facts):
+    kinds = dict(zip(("title", "person", "year"), sizes, strict=True))
+    names = {kind: Vocabulary([f"{kind}{k}" for k in range(n)]) for kind, n in kinds.items()}
+    return Objects([Database.from_codes(SCHEMA, names, {"wrote": facts.astype(np.int32)})])
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("crowded", [True, False])
+@pytest.mark.parametrize("known", [(0,), (1,), (0, 1), (1, 2), (0, 2), (0, 1, 2)])
+def test_facts_are_found_by_any_of_their_places(known, crowded, dense, monkeypatch):
+    monkeypatch.setattr(lookups, "_MOST_DENSE", 1 << 40 if dense else -1)
+    rng = np.random.default_rng(len(known) + crowded)
+    sizes = np.array([400, 300, 9])
+    # crowded: most facts are of a few titles, so that one bucket has many keys
+    high = np.array([3 if crowded else 400, 300, 9])
+    facts = np.stack([rng.integers(n, size=700) for n in high])
+    facts[:, :9] = (sizes - 1)[:, None]
+    world = world_of(sizes, facts)
+    facts = world.relation(WROTE)[1:]
+    asked = [rng.integers(n, size=500) for n in sizes]
+    chosen = rng.integers(facts.shape[1], size=250)
+    for place in range(3):  # half of the rows are of facts
+        asked[place][:250] = facts[place][chosen]
+    rows = np.stack([np.zeros(500, np.int64), *(asked[place] for place in known)])
+    table = Bindings.of(world, rows.astype(np.int32))
+    terms = [known.index(p) if p in known else len(known) + p for p in range(3)]
+    new = sorted(term for term in terms if term >= len(known))
+    pattern = Pattern(
+        WROTE, tuple(t if t < len(known) else len(known) + new.index(t) for t in terms)
+    )
+    same = np.stack([facts[place][None, :] == asked[place][:, None] for place in known]).all(axis=0)
+    np.testing.assert_array_equal(table.count(pattern), same.sum(axis=1))
+    assert same.any()
+    joined = table.join(pattern)
+    example, number = np.nonzero(same)
+    free = [place for place in range(3) if place not in known]
+    expected = sorted(zip(example, *(facts[place][number] for place in free), strict=True))
+    found = zip(joined.example, *joined.columns[len(known) + 1 :], strict=True)
+    assert sorted(found) == expected
