@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
-from mlnlearn.counting.walks import expand, lower_bound
+from mlnlearn.counting.walks import END, PATH, WALKS, expand, lower_bound
 
 KINDS = 3
+RULE = PATH  # of a row: what walks are found along is the path of a rule
 SCALE = 1000.0
 _CERTAIN = 0.999
 _SEEN = 8  # uses of rules that are summed up alone cost as much as one that is kept
@@ -79,7 +80,7 @@ def confidence(support, body, smoothing, least):  # type: ignore[no-untyped-def]
 def _with_row(rows, count, rule, y):  # type: ignore[no-untyped-def]
     if count == len(rows):
         rows = np.concatenate((rows, np.empty_like(rows)))
-    rows[count, 0], rows[count, 1], rows[count, 2] = rule, y, 1
+    rows[count, RULE], rows[count, END], rows[count, WALKS] = rule, y, 1
     return rows, count + 1
 
 
@@ -151,16 +152,16 @@ def _sum_up(rows, first, last, kind, counts, bounds, answer, tick, room, number)
     sums = room.sums
     begin = first
     while begin < last:
-        rule = rows[begin, 0]
+        rule = rows[begin, RULE]
         stop = begin
         finds_answer = 0
-        while stop < last and rows[stop, 0] == rule:
-            if rows[stop, 1] == answer:
+        while stop < last and rows[stop, RULE] == rule:
+            if rows[stop, END] == answer:
                 finds_answer = 1
             stop += 1
         share = confidence(counts.support[rule] - finds_answer, counts.body[rule], smoothing, least)
         for row in range(begin, stop):
-            y = rows[row, 1]
+            y = rows[row, END]
             number = _touch(y, tick, room, number)
             sums[y, 2 * kind] -= np.log1p(-share)
             sums[y, 2 * kind + 1] = max(sums[y, 2 * kind + 1], share)
@@ -267,9 +268,9 @@ def collect(  # type: ignore[no-untyped-def]
         while row_count + kept > len(rows):
             rows = np.concatenate((rows, np.empty_like(rows)))
         for row in range(kept):
-            rows[row_count + row, 0] = said[row, 0] + (listed if row >= stops[0] else 0)
-            rows[row_count + row, 1] = place_of[said[row, 1]]
-            rows[row_count + row, 2] = said[row, 2]
+            rows[row_count + row, RULE] = said[row, RULE] + (listed if row >= stops[0] else 0)
+            rows[row_count + row, END] = place_of[said[row, END]]
+            rows[row_count + row, WALKS] = said[row, WALKS]
         row_count += kept
         seen += stops[2]
         row_starts[query + 1] = row_count

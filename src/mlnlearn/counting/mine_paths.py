@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
-from mlnlearn.counting.walks import Path, Trie, edge_arrays, expand, lower_bound
+from mlnlearn.counting.walks import END, PATH, Path, Trie, edge_arrays, expand, lower_bound
 from mlnlearn.data.graph import Graph, Longs
 
 
@@ -182,9 +182,9 @@ def _counts(sources, edges, trie, depth, rule_starts, rule_heads, most, most_row
         done += 1
         begin = 0
         while begin < count:
-            path = out[begin, 0]
+            path = out[begin, PATH]
             stop = begin
-            while stop < count and out[stop, 0] == path:
+            while stop < count and out[stop, PATH] == path:
                 stop += 1
             for rule in range(rule_starts[path], rule_starts[path + 1]):
                 head = rule_heads[rule]
@@ -195,8 +195,8 @@ def _counts(sources, edges, trie, depth, rule_starts, rule_heads, most, most_row
                     continue
                 found[2, rule] += stop - begin
                 for row in range(begin, stop):
-                    place = lower_bound(ends, low, high, out[row, 1])
-                    if place < high and ends[place] == out[row, 1]:
+                    place = lower_bound(ends, low, high, out[row, END])
+                    if place < high and ends[place] == out[row, END]:
                         found[0, rule] += 1
             begin = stop
     return found, rows, done

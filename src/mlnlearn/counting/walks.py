@@ -21,6 +21,11 @@ from mlnlearn.data.graph import Codes, Edges, Graph, Longs
 
 Path = tuple[int, ...]
 
+PATH, END, WALKS = range(3)
+"""Columns of what is found: a path (or a rule), where it ends, and how many walks lead there."""
+
+_TICK, _ROW = range(2)  # columns of stamps: when an entity was met last, and in which row
+
 MOST_WALKS = 1 << 20
 """Walks along one path from one entity that are followed; where there are more, none is."""
 
@@ -159,13 +164,13 @@ def expand(x, edges, trie, depth, stamps, tick, walks, out, most):  # type: igno
             tick += 1
             for row in range(begin, stop):
                 there = walks[row, level + 1]
-                if stamps[there, 0] == tick:
-                    out[stamps[there, 1], 2] += 1
+                if stamps[there, _TICK] == tick:
+                    out[stamps[there, _ROW], WALKS] += 1
                     continue
                 if count == len(out):
                     out = np.concatenate((out, np.empty_like(out)))
-                stamps[there, 0], stamps[there, 1] = tick, count
-                out[count, 0], out[count, 1], out[count, 2] = path[node], there, 1
+                stamps[there, _TICK], stamps[there, _ROW] = tick, count
+                out[count, PATH], out[count, END], out[count, WALKS] = path[node], there, 1
                 count += 1
         if first[node] >= 0:
             level += 1

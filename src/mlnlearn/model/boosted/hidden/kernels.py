@@ -2,7 +2,7 @@
 
 The state of a world is a `HiddenWorld`, all of whose arrays are functions of its `truth` alone, to
 the last bit, whatever way led there. `changed` and `seen` are scratch space: groundings, and marks.
-`work[0]` counts walks through trees, `work[1]` marks the change at hand.
+`work` counts walks through trees, and marks the change at hand.
 
 What is called for every atom is in small functions with one loop each, the last call of which is
 always made: there numba sees that it need not count who holds each of the two dozen arrays.
@@ -19,6 +19,9 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
+
+WALKS, MARK = range(2)
+"""Places of `work`."""
 
 
 class HiddenWorld(NamedTuple):
@@ -102,8 +105,8 @@ def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # typ
     Returns by how much the values of false heads grew, but for the atom's own.
     """
     truth, counts, values = state.truth, state.counts, state.values
-    work[1] += 1
-    mark, growth, walks = work[1], 0.0, 0
+    work[MARK] += 1
+    mark, growth, walks = work[MARK], 0.0, 0
     for place in range(number):
         counter = rules.counter[changed[place]]
         conjunction = rules.conjunction[counter]
@@ -123,7 +126,7 @@ def _walk_changed(rules, atom, number, state, changed, seen, work, keep):  # typ
                 owner = rules.atom[head]
                 if owner < 0 or (owner != atom and not truth[owner]):
                     growth += more
-    work[0] += walks
+    work[WALKS] += walks
     return growth
 
 

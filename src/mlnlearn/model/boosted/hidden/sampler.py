@@ -12,6 +12,7 @@ from mlnlearn.model.boosted.evaluate import Floats
 from mlnlearn.model.boosted.hidden.atoms import Mask
 from mlnlearn.model.boosted.hidden.components import sweep_order
 from mlnlearn.model.boosted.hidden.kernels import (
+    WALKS,
     HiddenWorld,
     assign,
     fill,
@@ -89,7 +90,7 @@ class Sampler:
     @property
     def walks(self) -> int:
         """Walks through trees so far."""
-        return int(self._work[0])
+        return int(self._work[WALKS])
 
     @property
     def buffers(self) -> tuple[HiddenWorld, Ints, Ints, Ints]:
