@@ -1,5 +1,6 @@
 """What people expect of any program: completion, a project file, quiet runs, logs, pipes."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -181,3 +182,32 @@ def test_help_loads_no_command():
     ).stdout
     assert "Make up data" in shown
     assert "loaded: []" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("mlnlearn le", ["learn"]),
+        ("mlnlearn learn --learner mln-", ["mln-bt", "mln-bc"]),
+        ("mlnlearn learn --learner rdn-b --set ste", ["steps="]),
+        ("mlnlearn learn --learner mln-bt --preset ", ["0.1", "paper"]),
+        ("mlnlearn infer --method li", ["lifted"]),
+        ("mlnlearn count --engine duck", ["duckdb"]),
+        ("mlnlearn --dialect pr", ["pracmln"]),
+        ("mlnlearn evaluate --learner gs", ["gslp"]),
+    ],
+)
+def test_a_tab_offers_names(line, offered):
+    environment = os.environ | {
+        "_MLNLEARN_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "mlnlearn"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.stdout.split() == offered

@@ -10,10 +10,11 @@ import typer
 
 import mlnlearn as ml
 from mlnlearn.cli.commands import LateGroup
+from mlnlearn.cli.completion import offered
 from mlnlearn.cli.options import option
 from mlnlearn.cli.project import FILE, project_options
 from mlnlearn.cli.show import QUIET, complain
-from mlnlearn.dialect import DIALECT, check_dialect
+from mlnlearn.dialect import DIALECT, DIALECTS, check_dialect
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -49,7 +50,8 @@ def _program(
         str | None,
         option(
             help="Of any command: the system that .mln files were written for: alchemy, tuffy, "
-            "rockit, lomrf or pracmln; found out unless given."
+            "rockit, lomrf or pracmln; found out unless given.",
+            autocompletion=offered(DIALECTS),
         ),
     ] = None,
 ) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.completion import learner_names
 from mlnlearn.cli.evaluate_data import (
     CutsOption,
     DataSplit,
@@ -87,7 +88,8 @@ def evaluate(
         list[str] | None,
         option(
             help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all. With "
-            "--triples, by default paths."
+            "--triples, by default paths.",
+            autocompletion=learner_names,
         ),
     ] = None,
     db: NoDatabasesOption = None,

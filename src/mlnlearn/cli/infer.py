@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.completion import offered
 from mlnlearn.cli.fill import fill
 from mlnlearn.cli.options import (
     BoostSRLOption,
@@ -104,7 +105,8 @@ def infer(
         str,
         typer.Option(
             help=f"How: {', '.join(METHODS)}, or lifted. auto: the best for each part; map: a most "
-            "probable world; lifted: exact without grounding."
+            "probable world; lifted: exact without grounding.",
+            autocompletion=offered(METHODS, "lifted"),
         ),
     ] = "auto",
     open_predicates: OpenOption = "",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.completion import learner_names
 from mlnlearn.cli.options import (
     LEARNER_NAMES,
     BoostSRLOption,
@@ -63,7 +64,10 @@ Weighted = list[tuple[str, float | None]]
 
 
 def learn(
-    learner: Annotated[str, typer.Option(help=f"Which learner: {LEARNER_NAMES}.")] = "auto",
+    learner: Annotated[
+        str,
+        typer.Option(help=f"Which learner: {LEARNER_NAMES}.", autocompletion=learner_names),
+    ] = "auto",
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,

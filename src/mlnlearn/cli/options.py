@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import mlnlearn as ml
+from mlnlearn.cli.completion import offered, preset_names, setting_names
 from mlnlearn.errors import InputError, Location
 from mlnlearn.registry import ENGINES, LEARNERS
 from mlnlearn.resources import counting_with
@@ -32,7 +33,10 @@ MoreArgument = Annotated[list[Path] | None, typer.Argument(hidden=True)]
 SetOption = Annotated[
     list[str] | None,
     option(
-        "--set", metavar="NAME=VALUE", help="A setting of the learner; may be given several times."
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of the learner; may be given several times.",
+        autocompletion=setting_names,
     ),
 ]
 PresetOption = Annotated[
@@ -41,6 +45,7 @@ PresetOption = Annotated[
         "--preset",
         metavar="NAME",
         help="Settings of the learner that go together, such as 'paper'; --set changes some.",
+        autocompletion=preset_names,
     ),
 ]
 TablesOption = Annotated[
@@ -180,6 +185,7 @@ EngineOption = Annotated[
         "to disk, what would not fit. spark, postgresql: on the server that --master names.",
         show_default="auto",
         callback=_use_engine,
+        autocompletion=offered(ENGINES),
     ),
 ]
 MemoryOption = Annotated[
