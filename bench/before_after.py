@@ -137,7 +137,8 @@ def flips(name: str) -> Action:
 
 def sampled(method: Any, size: int, samples: int) -> Action:
     """Draw worlds of a network on one chain."""
-    from bench.samplers import asymmetric, run_chains  # noqa: PLC0415
+    from bench.samplers import asymmetric  # noqa: PLC0415
+    from mlnlearn.infer.sampling.chains import run_chains  # noqa: PLC0415
 
     draw = partial(run_chains, asymmetric(size), method, burn_in=0, chains=1, seed=1)
     draw(samples=10)

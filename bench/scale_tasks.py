@@ -11,12 +11,16 @@ import numpy as np
 import mlnlearn as ml
 from mlnlearn.counting import example_sums
 from mlnlearn.counting.query import Query
+from mlnlearn.counting.sql_engine import SqlEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded, build_database
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.mapping import Mapping
 from mlnlearn.data.load.tables import ForeignKey, Table
+from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Variable
+from mlnlearn.logic.formulas import Formula
 
 ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
 TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
@@ -32,7 +36,7 @@ FROM {0} p1 JOIN {0} p2 ON p1.c0 = p2.c0 GROUP BY ALL ORDER BY ALL
 """
 
 
-def formulas(database: Database, texts: Sequence[str]) -> list[ml.MLN]:
+def formulas(database: Database, texts: Sequence[str]) -> list[Formula]:
     """Read formulas over the schema of a database."""
     return [ml.parse_formula(text, database.schema).formula for text in texts]
 
@@ -83,7 +87,8 @@ def by_sql(database: Database) -> str:
     """Learn a tree with all sums over examples made by DuckDB, though the facts would fit."""
     example_sums._BYTES_OF_ARGUMENT = 1 << 40  # only where facts do not fit is it so by itself
     answer = boosted(_ONE)(database)
-    return f"{answer}; loaded: {', '.join(database.true._loaded)}"
+    assert isinstance(database.true, PlacedFacts)
+    return f"{answer}; loaded: {', '.join(database.true.loaded)}"
 
 
 def on_spark(database: Database) -> str:
@@ -126,6 +131,8 @@ def grouped(database: Database) -> str:
     publication = database.schema["publication"]
     group = (Variable("s"), Variable("p"))
     query = Query((publication("t", "s"), publication("t", "p")), group)
+    assert isinstance(database.true, PlacedFacts)
+    assert isinstance(engine, SqlEngine)
     table = database.true.place.table("publication")
     took = []
     for run in (lambda: engine.table(query), lambda: engine.server.fetch(HAND.format(table))):
@@ -185,7 +192,7 @@ def _pairs(rng: np.random.Generator, left: int, right: int, number: int) -> np.n
     return np.stack([keys // right, keys % right])
 
 
-def _declared() -> tuple[ml.Schema, object]:
+def _declared() -> tuple[ml.Schema, Mapping]:
     """Return schema and mapping of the tables, read off a few rows."""
 
     def column(letter: str, values: Sequence[int]) -> Column:

@@ -9,6 +9,7 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from studies.common import Options, Study, markdown_table, run, run_tasks
 
 FIELDS = {"Author": "author", "Title": "title", "Venue": "venue"}
 QUERY = ("sameBib", "sameAuthor", "sameTitle", "sameVenue")
-SAMPLING = {"samples": 2000, "burn_in": 100, "chains": 2, "max_seconds": 90.0}
+SAMPLING: dict[str, Any] = {"samples": 2000, "burn_in": 100, "chains": 2, "max_seconds": 90.0}
 
 STUDY = Study(
     "cora_resolution",

@@ -155,8 +155,7 @@ def _bench(name: str) -> Data:
 @cache
 def _umls(seed: int = 0) -> Data:
     folder = data_folder() / "umls_kg"
-    parts = {part: folder / f"{part}.tsv" for part in ("train", "valid", "test")}
-    split = read_graph(**parts)
+    split = read_graph(*(folder / f"{part}.tsv" for part in ("train", "valid", "test")))
     everything = sorted_triples(split.all)
     return Data((graph_database(replace(split.train, triples=everything)),))
 

@@ -97,7 +97,7 @@ def ranked(task: Task) -> dict[str, Any]:
         "length": fitted.notes.length,
     }
     ways = {how: replace(fitted.model, aggregation=how) for how in SIMPLE}
-    for how, model in {"default": fitted.model, **ways}.items():
+    for how, model in (("default", fitted.model), *ways.items()):
         valid = model.rank(split.valid, filtered=split.all)
         with measured() as scoring:
             ranking = model.rank(split.test, filtered=split.all)

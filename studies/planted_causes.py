@@ -84,7 +84,7 @@ def _speaks_of(text: str, columns: tuple[str, ...]) -> bool:
 
 def _best_auc(chance: np.ndarray[Any, np.dtype[np.float64]]) -> float:
     """Return the area that the true probabilities, of two values, reach in expectation."""
-    high, low = chance.max(), chance.min()
+    high, low = float(chance.max()), float(chance.min())
     share = float((chance == high).mean())
     true, false = share * high + (1 - share) * low, share * (1 - high) + (1 - share) * (1 - low)
     hit, alarm = share * high / true, share * (1 - high) / false

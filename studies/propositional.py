@@ -44,6 +44,7 @@ def own_columns(
             yield from _indicators(name, column)
         elif len(view[column.to].columns) == 1:  # a thing of which only the name is known
             named = view[column.to].columns[NAME]
+            assert isinstance(named, Nominal)
             codes = np.append(named.codes, np.int32(-1))[column.codes]
             yield from _indicators(name, Nominal(codes, named.names))
 
@@ -95,7 +96,7 @@ def _aggregates(
     for feature, values in inner:
         known = used & ~np.isnan(values)
         count = np.bincount(owner[known], minlength=rows)
-        total = np.bincount(owner[known], values[known], rows)
+        total = np.bincount(owner[known], values[known], rows).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
             yield f"mean({other}.{column}: {feature})", total / count
         if "=" in feature:
@@ -254,7 +255,9 @@ def fit_predict(
     table = table[:, low < high] if np.any(low < high) else np.zeros((len(table), 1))
     x, y, w = table[train], examples.label[train], examples.weight[train]
     if not examples.classes:
-        return HistGradientBoostingRegressor(random_state=seed).fit(x, y, w).predict(table)[:, None]
+        fitted = HistGradientBoostingRegressor(random_state=seed).fit(x, y, w)
+        numbers: Floats = fitted.predict(table)[:, None]
+        return numbers
     found = np.zeros((len(table), len(examples.classes)))
     present = np.unique(y).astype(int)
     if len(present) == 1:

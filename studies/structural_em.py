@@ -223,7 +223,7 @@ better than CWA in 1 of 1, with p < 0.05 in 1.
                 raise ValueError(f"not a comparison: {part}")
             other, gap, p = match.groups()
             found.setdefault(other, []).append((name, float(gap), float(p)))
-    parts = []
+    parts: list[str] = []
     for other, each in found.items():
         better = [name for name, gap, _ in each if gap > 0]
         sure = [name for name, gap, p in each if gap > 0 and p < _SIGNIFICANT]

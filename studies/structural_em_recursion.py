@@ -9,11 +9,12 @@ every training set by itself: by the objects of which nothing is hidden there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.data.database import Database
 from mlnlearn.data.examples import Examples, positives_and_negatives
@@ -127,7 +128,9 @@ def sections(options: Options) -> Iterator[str]:
     yield "\n".join(verdicts)
 
 
-def verdict(label: str, ours: Sequence[float], hard: Sequence[float], published: str) -> str:
+def verdict(
+    label: str, ours: NDArray[np.float64], hard: NDArray[np.float64], published: str
+) -> str:
     """Say whether SEM reaches the published figure, and how it does against H-SEM.
 
     Examples

@@ -55,6 +55,11 @@ class PlacedFacts(Mapping[str, NDArray[np.int32]]):
         self._names = tuple(names)
         self._loaded: dict[str, NDArray[np.int32]] = {}
 
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The predicates whose facts were loaded so far."""
+        return tuple(self._loaded)
+
     def __getitem__(self, name: str) -> NDArray[np.int32]:
         if name not in self._names:
             raise KeyError(name)

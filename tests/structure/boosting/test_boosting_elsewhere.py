@@ -45,7 +45,7 @@ def test_models_do_not_depend_on_where_sums_are_made(facts, kind, monkeypatch):
     else:
         assert weights == others
     if kind != "paper":  # whose next steps ask for the values of all examples
-        assert "publication" not in placed.true._loaded
+        assert "publication" not in placed.true.loaded
 
 
 def test_facts_that_fit_are_joined_in_memory(facts, monkeypatch):
