@@ -24,7 +24,8 @@ R = TypeVar("R")
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
-_LEAST = 1 << 20
+LEAST_MEMORY = 1 << 20
+"""Bytes without which nothing is counted."""
 DEFAULT_MEMORY = 2 << 30
 """Bytes that counting may take beside the data, where nothing else is said."""
 
@@ -85,7 +86,7 @@ class Resources:
     def __post_init__(self) -> None:
         ENGINES[self.engine]
         object.__setattr__(self, "_bytes", byte_size(self.memory))
-        if self._bytes < _LEAST:
+        if self._bytes < LEAST_MEMORY:
             raise InputError(
                 f"{self.memory} of memory is too little to count with", hint="give at least 1MB"
             )

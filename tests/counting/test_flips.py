@@ -14,6 +14,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Exists, Iff, Implies, Not, Or
 from mlnlearn.logic.schema import Schema
+from mlnlearn.syntax.mln import parse_formula
 from worlds import random_clause, random_database_list, random_schema
 
 ENGINES = {"memory": MemoryEngine, "duck": DuckEngine}
@@ -89,7 +90,7 @@ def test_exclusive_blocks_equal_brute_force(seed):
 
 
 def test_products_equal_tables(monkeypatch):
-    monkeypatch.setattr("mlnlearn.counting.flips._LISTED", -1)
+    monkeypatch.setattr("mlnlearn.counting.flip_products._LISTED", -1)
     rng = np.random.default_rng(10)
     for _ in range(20):
         databases = random_database_list(rng, UNLINKED_SCHEMA, most=2)
@@ -105,6 +106,50 @@ def test_products_equal_tables(monkeypatch):
                 found |= all_flips(engine, formula, predicate)
             assert flip_counts(engine, formula, UNLINKED_SCHEMA["r"]).products
             assert found == expected, str(formula)
+
+
+LINKED = Schema.of("p(a,b,c)", "q(a,c)", "r(b,c)", "s(a,b)", "d(a,e)", "f(b,e)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q(x,z) ^ r(y,z) => s(x,y)",  # through one variable
+        "q(x,z) ^ r(y,z) ^ d(x,w) ^ f(y,w) => s(x,y)",  # through two
+        "q(x,z) ^ r(y,z) => p(x,y,z)",  # through an argument of the flipped atom
+        "q(x,z) ^ r(y,z) ^ p(x,y,w) => s(x,y)",
+        "q(x,z) ^ r(y,z) ^ r(v,z) => s(x,y)",
+    ],
+)
+def test_sums_of_products_equal_tables(text, monkeypatch):
+    """Arguments that a few values link: the counts are sums of products, one a value."""
+    monkeypatch.setattr("mlnlearn.counting.flip_products._LISTED_BY_VALUE", -1)
+    monkeypatch.setattr("mlnlearn.counting.flip_products._classes", lambda *_: 0)
+    # of all types but two, constants are so few that they are taken one by one
+    monkeypatch.setattr("mlnlearn.counting.flip_products._MOST_VALUES", 6)
+    rng = np.random.default_rng(5)
+    formula, used = parse_formula(text, LINKED).formula, 0
+    for _ in range(6):
+        databases = []
+        for _ in range(2):
+            sizes = {"a": 9, "b": 8, "c": int(rng.integers(1, 4)), "e": 2}
+            names = {kind: [f"{kind.upper()}{i}" for i in range(n)] for kind, n in sizes.items()}
+            facts = {
+                p.name: [t for t in product(*(names[k] for k in p.types)) if rng.random() < 0.3]
+                for p in LINKED.predicates
+            }
+            databases.append(Database.from_facts(LINKED, facts, domains=names))
+        engine = MemoryEngine(databases)
+        for predicate in LINKED.predicates:
+            used += len(flip_counts(engine, formula, predicate).products)
+            expected = {
+                (number, *atom): count
+                for number, database in enumerate(databases)
+                for atom, count in brute_flips(database, formula).items()
+                if atom[0] == predicate.name
+            }
+            assert all_flips(engine, formula, predicate) == expected
+    assert used
 
 
 def test_unlinked_arguments_stay_a_product():

@@ -9,7 +9,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.mln import parse_formula
-from mlnlearn.weights import cells
+from mlnlearn.weights import cells, split
 from mlnlearn.weights.compress import compress
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 
@@ -36,8 +36,9 @@ def random_world(rng, sizes):
     return Database.from_facts(SCHEMA, facts, domains=names)
 
 
+@pytest.mark.parametrize("split_places", [False, True], ids=["rows", "places"])
 @pytest.mark.parametrize("seed", range(12))
-def test_grouping_by_classes_equals_listing(seed, monkeypatch):
+def test_grouping_by_classes_equals_listing(seed, split_places, monkeypatch):
     rng = np.random.default_rng(seed)
     sizes = [{"a": 3, "b": 5, "c": 3}, {"a": 2, "b": 4, "c": 4}]
     engine = open_engine([random_world(rng, size) for size in sizes])
@@ -45,20 +46,74 @@ def test_grouping_by_classes_equals_listing(seed, monkeypatch):
     formulas = tuple(parse_formula(FORMULAS[i], SCHEMA).formula for i in chosen)
     weights = rng.normal(size=len(formulas))
     listed = PseudoLikelihood(engine, formulas, False)(weights)
-    used = []
-    start = cells._Rest.rows_of
+    used, apart = [], []
+    start, domains = cells._Rest.rows_of, split.SplitDomains
     monkeypatch.setattr(
         cells._Rest, "rows_of", lambda self, table: used.append(table) or start(self, table)
     )
-    monkeypatch.setattr(cells, "_MOST_LISTED", 0)
+    monkeypatch.setattr(
+        "mlnlearn.weights.compress.SplitDomains", lambda *given: apart.append(1) or domains(*given)
+    )
+    if not split_places:
+        monkeypatch.setattr("mlnlearn.weights.compress.place_to_split", lambda *_: None)
+    monkeypatch.setattr(split, "MOST_LISTED", 0)
     grouped = PseudoLikelihood(engine, formulas, False)(weights)
     np.testing.assert_allclose(grouped[0], listed[0], rtol=1e-12)
     np.testing.assert_allclose(grouped[1], listed[1], rtol=1e-10, atol=1e-12)
-    assert used or not {1, 2, 4} & set(chosen.tolist())
+    assert used or apart or not {1, 2, 4} & set(chosen.tolist())
+    assert bool(apart) == split_places or not {1, 2} <= set(chosen.tolist())
     for predicate in SCHEMA.predicates:
         flips = [flip_counts(engine, formula, predicate) for formula in formulas]
         total = compress(engine.stack, predicate, flips).total.sum(axis=0).tolist()
         assert total == engine.stack.ground_atoms(predicate.types)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_are_taken_apart_by_a_place_as_tables_are(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    engine = open_engine([random_world(rng, {"a": 5, "b": 6, "c": 3}) for _ in range(2)])
+    formulas = tuple(parse_formula(FORMULAS[i], SCHEMA).formula for i in (1, 2, 5))
+    weights = rng.normal(size=len(formulas))
+    listed = PseudoLikelihood(engine, formulas, False)(weights)
+    products = "mlnlearn.counting.flip_products"
+    monkeypatch.setattr(f"{products}._LISTED_BY_VALUE", -1)
+    monkeypatch.setattr(f"{products}._MOST_VALUES", 4)
+    monkeypatch.setattr(f"{products}._classes", lambda *_: 0)
+    monkeypatch.setattr(split, "MOST_LISTED", 0)
+    flips = flip_counts(engine, formulas[-1], SCHEMA["p"])
+    assert any(factor.places == (2,) for product in flips.products for factor in product.factors)
+    apart = PseudoLikelihood(engine, formulas, False)(weights)
+    np.testing.assert_allclose(apart[0], listed[0], rtol=1e-12)
+    np.testing.assert_allclose(apart[1], listed[1], rtol=1e-10, atol=1e-12)
+
+
+def test_two_tables_that_leave_large_places_open_are_not_listed():
+    """By course and quarter, by person and quarter: in a quarter both are of one place."""
+    size, rng = 4_000, np.random.default_rng(1)
+    schema = Schema.of("p(a,b,c)", "q(a,c)", "t(b,c)")
+    names = {kind: Vocabulary(map(str, range(size))) for kind in "ab"}
+    names["c"] = Vocabulary(map(str, range(4)))
+
+    def pairs(rows):
+        return np.unique(
+            np.stack([rng.integers(size, size=rows), rng.integers(4, size=rows)]), axis=1
+        )
+
+    held = {"q": pairs(5_000), "t": pairs(6_000), "p": np.array([[1], [2], [3]])}
+    engine = open_engine([Database.from_codes(schema, names, held)])
+    texts = ("q(x,z) ^ p(x,y,z)", "t(y,z) ^ p(x,y,z)")
+    flips = [
+        flip_counts(engine, parse_formula(text, schema).formula, schema["p"]) for text in texts
+    ]
+    rows = compress(engine.stack, schema["p"], flips)
+    by_place = [np.bincount(held[name][1], minlength=4) for name in "qt"]
+    both = int((by_place[0] * by_place[1]).sum())
+    found = {
+        tuple(row): int(n) for row, n in zip(rows.counts.tolist(), rows.total[:, 0], strict=True)
+    }
+    assert found[1.0, 1.0] == both
+    assert found[1.0, 0.0] == held["q"].shape[1] * size - both
+    assert sum(found.values()) == 4 * size**2
 
 
 def test_a_table_that_leaves_a_large_place_open_is_not_listed():

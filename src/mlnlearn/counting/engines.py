@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
+from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.registry import ENGINES
 from mlnlearn.resources import in_use
 
 
-def open_engine(databases: Sequence[Database] | Stack) -> Engine:
+def open_engine(databases: Sequence[Database] | Stack, one_count: int | None = None) -> Engine:
     """Return an engine over databases, of the kind and with the memory that are in use.
 
     Parameters
     ----------
     databases
         Databases of one schema (or a stack of them), each with its own domains.
+    one_count
+        Bytes that one count may take beside the cache, for those who make thousands; facts in
+        memory are then not counted on disk where they do not fit. By default all that are left.
 
     Examples
     --------
@@ -30,6 +34,11 @@ def open_engine(databases: Sequence[Database] | Stack) -> Engine:
     ('DuckEngine', [1])
     """
     resources = in_use()
-    kind = ENGINES[resources.engine].load()
-    engine: Engine = kind(databases, memory_limit=resources.nbytes, cache=resources.cache)
+    name, limit = resources.engine, resources.nbytes
+    stack = databases if isinstance(databases, Stack) else Stack(databases)
+    if one_count is not None:
+        limit = min(limit, resources.cache.limit + one_count)
+        placed = any(isinstance(database.true, PlacedFacts) for database in stack.databases)
+        name = "memory" if name == "auto" and not placed else name
+    engine: Engine = ENGINES[name].load()(stack, memory_limit=limit, cache=resources.cache)
     return engine

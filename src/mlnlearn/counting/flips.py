@@ -14,131 +14,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.arrays import (
-    AnyInts,
-    Codes,
-    Ints,
-    add_at,
-    common_keys,
-    group_sums,
-    places_among,
-    times,
-)
+from mlnlearn.counting.arrays import add_at, group_sums, times
 from mlnlearn.counting.coincidences import cases
 from mlnlearn.counting.count import domain_multiples, prepared
+from mlnlearn.counting.flip_products import Factorised, factorised, products
+from mlnlearn.counting.flip_tables import FlipProduct, Flips, FlipTable, keyed
 from mlnlearn.counting.prepare import Prepared, Summand, member_atom
-from mlnlearn.counting.query import CountTable, Engine, Query
+from mlnlearn.counting.query import Engine, Query
 from mlnlearn.counting.sparse import merging_bytes
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Constant, Predicate, Term, Variable
+from mlnlearn.logic.atoms import Atom, Constant, Predicate, Variable
 from mlnlearn.logic.formulas import (
     Formula,
     quantified_atoms,
     without_leading_forall,
 )
 from mlnlearn.logic.numbering import Numbering
-
-# Counts of unlinked arguments are listed as a table up to so many rows, else kept as a product.
-_LISTED = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FlipTable:
-    """Values to add for atoms with the given constants at the given argument places."""
-
-    places: tuple[int, ...]
-    database: Codes
-    columns: tuple[Codes, ...]
-    values: Ints
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the arrays."""
-        codes = sum(column.nbytes for column in (self.database, *self.columns))
-        return codes + self.values.nbytes
-
-
-@dataclass(frozen=True, slots=True)
-class FlipProduct:
-    """Values to add that are products: one factor for each of several disjoint sets of places.
-
-    This is the form of counts that would be dense as a table, such as those of
-    ``student(x) ^ professor(y) => advisedBy(x,y)``.
-    """
-
-    factors: tuple[FlipTable, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Flips:
-    """Flip counts of one formula for all ground atoms of one predicate.
-
-    Attributes
-    ----------
-    predicate
-        The predicate whose atoms flip.
-    constant
-        Per database, the flip count of an atom that no table lists.
-    tables
-        Sparse additions, one table for each set of argument places, rows distinct and in order.
-    products
-        Further additions in product form, where their tables would be large.
-    """
-
-    predicate: Predicate
-    constant: Ints
-    tables: tuple[FlipTable, ...]
-    products: tuple[FlipProduct, ...] = ()
-
-    def at(self, stack: Stack, database: AnyInts, columns: Sequence[AnyInts]) -> Ints:
-        """Return the flip counts of the given ground atoms."""
-        result = self.constant[database]
-        for table in self.tables:
-            result = result + lookup(stack, self.predicate, table, database, columns)
-        for product in self.products:
-            value = np.ones(len(result), np.int64)
-            for factor in product.factors:
-                value = times(value, lookup(stack, self.predicate, factor, database, columns))
-            result = result + value
-        return result
-
-
-def lookup(
-    stack: Stack,
-    predicate: Predicate,
-    table: FlipTable,
-    database: AnyInts,
-    columns: Sequence[AnyInts],
-) -> Ints:
-    """Return what a table has for some ground atoms of a predicate, zero where it has nothing."""
-    if not len(table):
-        return np.zeros(len(database), np.int64)
-    rows = table_rows(stack, predicate, table, database, columns)
-    return np.where(rows >= 0, table.values[rows], 0)
-
-
-def table_rows(
-    stack: Stack,
-    predicate: Predicate,
-    table: FlipTable,
-    database: AnyInts,
-    columns: Sequence[AnyInts],
-) -> Ints:
-    """Return the row of a table that each of some ground atoms is in, -1 for none."""
-    wanted, keys = common_keys(
-        [database, *(columns[place] for place in table.places)],
-        [table.database, *table.columns],
-        stack.key_sizes(predicate.types[place] for place in table.places),
-    )
-    return places_among(keys, wanted)
 
 
 def flip_counts(
@@ -180,7 +76,7 @@ def flip_counts(
         )
     form = prepared(engine, formula)
     parts: dict[tuple[int, ...], list[FlipTable]] = defaultdict(list)
-    products = []
+    kept: list[FlipProduct] = []
     with engine.holding(formula) as take:
         found = [
             case
@@ -190,12 +86,13 @@ def flip_counts(
         engine.ahead([query for case in found for query in case.queries()])
         for case in found:
             part = _part(engine, case)
-            tables = part.factors if isinstance(part, FlipProduct) else (part,)
-            take(sum(table.nbytes for table in tables), sum(map(len, tables)))
-            if isinstance(part, FlipProduct):
-                products.append(part)
-            else:
+            if isinstance(part, FlipTable):
+                take(part.nbytes, len(part))
                 parts[part.places].append(part)
+                continue
+            tables = [factor for product in part for factor in product.factors]
+            take(sum(table.nbytes for table in tables), sum(map(len, tables)))
+            kept += part
         constant = np.zeros(len(engine.stack), np.int64)
         for part in parts.pop((), ()):
             add_at(constant, part.database.astype(np.int64), part.values)
@@ -204,9 +101,7 @@ def flip_counts(
             rows = sum(map(len, listed))
             take(rows * merging_bytes(1 + len(places)), rows)
             added.append(_added(engine.stack, predicate, listed))
-    return Flips(
-        predicate, constant, tuple(table for table in added if len(table)), tuple(products)
-    )
+    return Flips(predicate, constant, tuple(table for table in added if len(table)), tuple(kept))
 
 
 def _added(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> FlipTable:
@@ -237,9 +132,8 @@ class FlipCase:
         Types of variables that stand nowhere: each multiplies the count by its domain.
     coefficient
         How often the count goes into the flip count.
-    factors
-        A query for each part of the atoms that shares no variable with others, if each part has at
-        most one of the flipped atom's arguments: their product is the count.
+    factorised
+        How the count falls into factors, if it does.
     """
 
     pattern: Atom
@@ -247,11 +141,11 @@ class FlipCase:
     group: tuple[Variable, ...]
     free: tuple[str, ...]
     coefficient: int
-    factors: tuple[Query, ...]
+    factorised: Factorised
 
     def queries(self) -> tuple[Query, ...]:
-        """Return what is asked first: the unlinked parts one by one, where a product may pay."""
-        return self.factors if len(self.factors) > 1 else (Query(self.atoms, self.group),)
+        """Return what is asked first: the factors one by one, where a product may pay."""
+        return self.factorised.factors or (Query(self.atoms, self.group),)
 
 
 def _flip_cases(
@@ -304,82 +198,16 @@ def _flip_case(
     free = (kind for variable, kind in types.items() if variable not in used | set(shape))
     group = dict.fromkeys(t for t in shape if isinstance(t, Variable) and t in used)
     atoms = (*rest, *members)
-    factors = _factor_queries(pattern, atoms)
+    factors = factorised(stack, pattern, atoms, types)
     return FlipCase(pattern, atoms, tuple(group), tuple(free), coefficient, factors)
 
 
-def _part(engine: Engine, case: FlipCase) -> FlipTable | FlipProduct:
+def _part(engine: Engine, case: FlipCase) -> FlipTable | tuple[FlipProduct, ...]:
     """Count what a case says, by the arguments of the flipped atom."""
     multiples = domain_multiples(engine, case.free)
-    product = _product(engine, case, multiples * case.coefficient)
-    if product is not None:
-        return product
+    found = products(engine, case.pattern, case.factorised, multiples * case.coefficient)
+    if found is not None:
+        return found
     table = engine.table(Query(case.atoms, case.group))
     values = times(multiples[table.database], table.counts) * case.coefficient
-    return _keyed(engine.stack, case.pattern, table, values)
-
-
-def _keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> FlipTable:
-    """Turn counts by variables into counts by the places where these stand, constants included."""
-    places, columns = [], []
-    for place, (term, kind) in enumerate(zip(pattern.terms, pattern.predicate.types, strict=True)):
-        if isinstance(term, Constant):
-            columns.append(np.full(len(table), stack.code(kind, term.name), np.int32))
-        elif term in table.variables:
-            columns.append(table.column(term))
-        else:
-            continue
-        places.append(place)
-    return FlipTable(tuple(places), table.database, tuple(columns), values)
-
-
-def _factor_queries(pattern: Atom, atoms: Sequence[Atom]) -> tuple[Query, ...]:
-    """Return a query for each part of a case that shares no variable with others.
-
-    There is none where a part links several arguments of the flipped atom, or one of these is a
-    constant: that is no product.
-    """
-    shape = pattern.terms
-    if any(isinstance(term, Constant) for term in shape):
-        return ()
-    queries = []
-    for linked in _linked(atoms):
-        used = {term for atom in linked for term in atom.terms}
-        group = tuple(term for term in shape if isinstance(term, Variable) and term in used)
-        if len(group) > 1:
-            return ()
-        queries.append(Query(tuple(linked), group))
-    return tuple(queries)
-
-
-def _product(engine: Engine, case: FlipCase, multiples: Ints) -> FlipProduct | None:
-    """Return the counts in product form where that pays: unlinked arguments, many rows."""
-    tables = []
-    scale = multiples
-    for query in case.factors:
-        table = engine.table(query)
-        if query.group:
-            tables.append(table)
-        else:
-            scale = times(scale, np.array(table.per_database(len(scale)), np.int64))
-    if len(tables) < 2:
-        return None
-    rows = np.prod([np.bincount(t.database, minlength=len(scale)) for t in tables], axis=0).sum()
-    if rows <= _LISTED:
-        return None
-    factors = [_keyed(engine.stack, case.pattern, table, table.counts) for table in tables]
-    first = factors[0]
-    scaled = replace(first, values=times(scale[first.database], first.values))
-    return FlipProduct((scaled, *factors[1:]))
-
-
-def _linked(atoms: Sequence[Atom]) -> list[list[Atom]]:
-    """Split atoms into groups that share no variable."""
-    groups: list[tuple[set[Term], list[Atom]]] = []
-    for atom in atoms:
-        own = {term for term in atom.terms if isinstance(term, Variable)}
-        touching = [group for group in groups if group[0] & own]
-        groups = [group for group in groups if not group[0] & own]
-        variables = own.union(*(group[0] for group in touching))
-        groups.append((variables, [a for group in touching for a in group[1]] + [atom]))
-    return [found for _, found in groups]
+    return keyed(engine.stack, case.pattern, table, values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +30,34 @@ class Relation:
 
     def __len__(self) -> int:
         return len(self.database)
+
+
+class Domains(Protocol):
+    """Databases as far as their constants and facts go, by number and code."""
+
+    def __len__(self) -> int:
+        """Return the number of databases."""
+        ...
+
+    def size(self, kind: str) -> int:
+        """Return the bound of the codes of a type."""
+        ...
+
+    def sizes(self, kind: str) -> Ints:
+        """Return the domain size of a type in each database."""
+        ...
+
+    def key_sizes(self, types: Iterable[str]) -> list[int]:
+        """Return the bounds for packed keys: the number of databases, then one per type."""
+        ...
+
+    def members(self, kind: str) -> Relation:
+        """Return the constants of a type in each database, in order."""
+        ...
+
+    def relation(self, predicate: Predicate) -> Relation:
+        """Return the true facts of a predicate in all databases."""
+        ...
 
 
 class Stack:

@@ -13,7 +13,8 @@ import numpy as np
 
 from mlnlearn.counting.blocks import choice_probabilities
 from mlnlearn.counting.engines import open_engine
-from mlnlearn.counting.flips import Flips, flip_counts
+from mlnlearn.counting.flip_tables import Flips
+from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import all_atoms, domain_sizes

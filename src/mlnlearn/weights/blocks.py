@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.counting.arrays import Ints, expand_ranges
 from mlnlearn.counting.exclusive import block_atoms
-from mlnlearn.counting.flips import Flips
+from mlnlearn.counting.flip_tables import Flips
+from mlnlearn.counting.signatures import mixed, multipliers
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.rows import RowBlocks, Rows, by_row, handy
-from mlnlearn.weights.signatures import mixed, multipliers
 
 
 def compress_blocks(
@@ -26,13 +26,16 @@ def compress_blocks(
 ) -> Rows:
     """Group the blocks of a predicate by the flip-count vectors of their values.
 
-    A block has rows of its own, of which one is true; weights are by database.
+    A block has rows of its own, of which one is true; weights are by database. What all values of a
+    block have in common does not tell them apart, and is left out: blocks that differ in that alone
+    are one, and likelihoods keep their digits where it is large.
     """
     atoms = block_atoms(stack, predicate, exclusive)
     database, columns, starts, truth = atoms.database, atoms.columns, atoms.starts, atoms.true
     signature = np.zeros(len(database), np.uint64)
     for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
-        signature += feature.at(stack, database, columns).view(np.uint64) * factor
+        values = _above_least(feature.at(stack, database, columns), starts, atoms.lengths)
+        signature += values.view(np.uint64) * factor
     scrambled = mixed(signature)
     marks = mixed(scrambled[truth])
     if len(starts):
@@ -42,11 +45,20 @@ def compress_blocks(
     size = by_row(group.reshape(-1), database[starts], np.ones(len(starts)), shape)
     lengths = atoms.lengths[first]
     rows = expand_ranges(starts[first], lengths)
-    values = np.zeros((len(rows), len(flips)))
-    for number, feature in enumerate(flips):
-        values[:, number] = feature.at(stack, database[rows], [c[rows] for c in columns])
     new_starts = np.cumsum(lengths) - lengths
+    counts = np.zeros((len(rows), len(flips)))
+    for number, feature in enumerate(flips):
+        found = feature.at(stack, database[rows], [c[rows] for c in columns])
+        counts[:, number] = _above_least(found, new_starts, lengths)
     true = np.zeros((len(rows), len(stack)))
     true[new_starts + truth[first] - starts[first]] = size
     blocks = RowBlocks(np.arange(len(rows)), new_starts)
-    return Rows(np.arange(len(flips)), handy(csr_array(values)), true, size, blocks)
+    return Rows(np.arange(len(flips)), handy(csr_array(counts)), true, size, blocks)
+
+
+def _above_least(counts: Ints, starts: Ints, lengths: Ints) -> Ints:
+    """Return counts less the least of their block."""
+    if not len(starts):
+        return counts
+    above: Ints = counts - np.repeat(np.minimum.reduceat(counts, starts), lengths)
+    return above

@@ -19,19 +19,22 @@ from mlnlearn.counting.arrays import (
     common_keys,
     expand_ranges,
     pack,
+    run_starts,
     unpack,
 )
-from mlnlearn.counting.flips import Flips, FlipTable, lookup, table_rows
-from mlnlearn.counting.stack import Stack
+from mlnlearn.counting.flip_tables import Flips, FlipTable, lookup, table_rows
+from mlnlearn.counting.signatures import Signatures, mixed, multipliers
+from mlnlearn.counting.stack import Domains
+from mlnlearn.data.sampling import keys_of
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.weights.signatures import Signatures, mixed, multipliers
+from mlnlearn.resources import in_use
+from mlnlearn.weights import split
 
 NONE, SPREAD, ALL = 0, 1, 2
 """Which tables of several places hold for the atoms of a cell."""
-_MOST_CELLS = 50_000_000
-# Up to so many atoms are listed one by one for a table that leaves places open.
-_MOST_LISTED = 1 << 16
+# Bytes that a cell takes on its way, at most, of the memory that counting may take.
+_CELL = 192
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class CompressedCells:
 
 
 def cells_of(
-    stack: Stack, predicate: Predicate, tables: Sequence[FlipTable], flips: Sequence[Flips]
+    stack: Domains, predicate: Predicate, tables: Sequence[FlipTable], flips: Sequence[Flips]
 ) -> CompressedCells:
     """Group the ground atoms of a predicate by what tables of signatures hold for them.
 
@@ -112,14 +115,12 @@ def _together(one: CompressedCells, two: CompressedCells) -> CompressedCells:
     )
 
 
-def _widest(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> FlipTable | None:
+def _widest(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -> FlipTable | None:
     """Return the table of several places that would list most atoms, if these are many."""
-    found, most = None, float(_MOST_LISTED)
+    found, most = None, 0.0
     for table in tables:
         if 1 < len(table.places) < predicate.arity:
-            types = [k for p, k in enumerate(predicate.types) if p not in table.places]
-            spans = np.prod([stack.sizes(kind).astype(np.float64) for kind in types], axis=0)
-            atoms = float(spans[table.database].sum())
+            atoms = split.atoms_of_table(stack, predicate, table)
             if atoms > most:
                 found, most = table, atoms
     return found
@@ -130,7 +131,7 @@ class _Rest:
 
     def __init__(
         self,
-        stack: Stack,
+        stack: Domains,
         predicate: Predicate,
         tables: Sequence[FlipTable],
         flips: Sequence[Flips],
@@ -184,11 +185,7 @@ class _Rest:
                 continue
             classes = self.classes[place]
             lengths = classes.per_database[database]
-            if int(lengths.sum()) > _MOST_CELLS:
-                raise MemoryLimitError(
-                    f"the atoms of {self.predicate} fall into {int(lengths.sum()):,} classes",
-                    hint="use fewer formulas at a time",
-                )
+            _refuse_beyond_memory(int(lengths.sum()), self.predicate)
             starts = classes.starts[database]
             chosen = expand_ranges(starts, lengths)
             offsets = np.cumsum(lengths) - lengths
@@ -222,13 +219,28 @@ class _Start:
     applies: int
 
 
+def _refuse_beyond_memory(cells: int, predicate: Predicate) -> None:
+    """Refuse cells that would not fit in the memory that counting may take."""
+    limit = in_use().nbytes
+    if cells * _CELL > limit:
+        raise MemoryLimitError(
+            f"the atoms of {predicate} fall into {cells:,} groups, of some {_CELL} bytes each; "
+            f"counting may take {limit:,} bytes",
+            hint="drop the formula that ties its arguments together, or allow more memory",
+        )
+
+
 def _lookup(
-    stack: Stack, predicate: Predicate, table: FlipTable, database: Codes, columns: Sequence[Codes]
+    stack: Domains,
+    predicate: Predicate,
+    table: FlipTable,
+    database: Codes,
+    columns: Sequence[Codes],
 ) -> Signatures:
     return lookup(stack, predicate, table, database, columns).view(np.uint64)
 
 
-def _listed(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> CompressedCells:
+def _listed(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -> CompressedCells:
     """Return the atoms to take one by one: the true ones, and those in tables of several places."""
     facts = stack.relation(predicate)
     sizes = stack.key_sizes(predicate.types)
@@ -239,7 +251,9 @@ def _listed(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> 
     keys = [part for part in parts if part is not None]
     if len(keys) < len(parts):
         raise MemoryLimitError(f"the domains of {predicate} are too large to number its atoms")
-    distinct = np.unique(np.concatenate(keys))
+    ordered = np.concatenate(keys)
+    ordered.sort(kind="stable")  # they are in order but for the seams
+    distinct = ordered[run_starts(ordered)]
     database, *columns = unpack(distinct, sizes)
     true = np.zeros(len(distinct), bool)
     true[np.searchsorted(distinct, keys[0])] = True
@@ -249,7 +263,7 @@ def _listed(stack: Stack, predicate: Predicate, tables: Sequence[FlipTable]) -> 
     )  # fmt: skip
 
 
-def _all_places(stack: Stack, predicate: Predicate, table: FlipTable) -> list[Codes]:
+def _all_places(stack: Domains, predicate: Predicate, table: FlipTable) -> list[Codes]:
     """Extend a table's keys by every constant at the places it leaves open."""
     database = table.database
     known = dict(zip(table.places, table.columns, strict=True))
@@ -258,11 +272,7 @@ def _all_places(stack: Stack, predicate: Predicate, table: FlipTable) -> list[Co
             continue
         sizes = stack.sizes(kind)
         lengths = sizes[database]
-        if int(lengths.sum()) > _MOST_CELLS:
-            raise MemoryLimitError(
-                f"{int(lengths.sum()):,} atoms of {predicate} would have to be listed one by one",
-                hint="drop the formula that ties two of its arguments together",
-            )
+        _refuse_beyond_memory(int(lengths.sum()), predicate)
         members = expand_ranges((np.cumsum(sizes) - sizes)[database], lengths)
         known = {p: np.repeat(column, lengths) for p, column in known.items()}
         known[place] = stack.members(kind).columns[0][members]
@@ -282,8 +292,11 @@ class _Classes:
     per_database: Ints
     class_of_member: Ints
 
-    def of(self, stack: Stack, kind: str, database: Codes, codes: Codes) -> Ints:
+    def of(self, stack: Domains, kind: str, database: Codes, codes: Codes) -> Ints:
         """Return the class number of each given constant."""
+        if len(self.class_of_member) == len(stack) * stack.size(kind):
+            # every database has every constant: each is at its place
+            return self.class_of_member[keys_of((database, codes), stack.key_sizes([kind]))]
         members = stack.members(kind)
         wanted, keys = common_keys(
             [database, codes], [members.database, members.columns[0]], stack.key_sizes([kind])
@@ -303,7 +316,7 @@ def _factors(flips: Sequence[Flips], place: int) -> list[FlipTable]:
 
 
 def _classes(
-    stack: Stack,
+    stack: Domains,
     predicate: Predicate,
     kind: str,
     table: FlipTable | None,
@@ -321,7 +334,10 @@ def _classes(
     for factor, number in zip(factors, multipliers(len(factors)), strict=True):
         values = lookup(stack, predicate, factor, database, columns)
         finer = finer + mixed(values.view(np.uint64) * number)
-    order = np.lexsort((finer, database))
+    if table is None and not factors:
+        order = np.arange(len(database))  # members are in order of their databases
+    else:
+        order = np.lexsort((finer, database))
     numbers, ordered = database[order], finer[order]
     new = np.ones(len(order), bool)
     new[1:] = (numbers[1:] != numbers[:-1]) | (ordered[1:] != ordered[:-1])

@@ -16,16 +16,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mlnlearn.counting.arrays import Ints, pack, run_starts, unpack
-from mlnlearn.counting.flips import Flips, FlipTable, lookup
-from mlnlearn.counting.stack import Stack
+from mlnlearn.counting.flip_tables import Flips, FlipTable, lookup
+from mlnlearn.counting.signatures import Signatures, multipliers
+from mlnlearn.counting.stack import Domains
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.cells import ALL, SPREAD, CompressedCells, cells_of
 from mlnlearn.weights.rows import Rows, by_row, handy
-from mlnlearn.weights.signatures import Signatures, multipliers
+from mlnlearn.weights.split import SplitDomains, place_to_split
 
 
-def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
+def compress(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
     """Group all ground atoms of a predicate by their flip-count vectors, with weights by database.
 
     Examples
@@ -43,6 +44,16 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
     >>> rows.counts.tolist(), rows.true.tolist(), rows.total.tolist()
     ([[1.0]], [[2.0]], [[1000000.0]])
     """
+    place = place_to_split(stack, predicate, flips)
+    if place is None:
+        return _compressed(stack, predicate, flips)
+    part = SplitDomains(stack, predicate, place)
+    rows = _compressed(part, part.predicate, [part.flips(feature) for feature in flips])
+    return replace(rows, true=part.added(rows.true), total=part.added(rows.total))
+
+
+def _compressed(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
+    """Group the ground atoms of a predicate whose places are taken as they are."""
     tables = _signature_tables(stack, predicate, flips)
     cells = _with_products(stack, flips, cells_of(stack, predicate, tables, flips))
     order = np.argsort(cells.signature, kind="stable")
@@ -60,7 +71,7 @@ def compress(stack: Stack, predicate: Predicate, flips: Sequence[Flips]) -> Rows
 
 
 def _signature_tables(
-    stack: Stack, predicate: Predicate, flips: Sequence[Flips]
+    stack: Domains, predicate: Predicate, flips: Sequence[Flips]
 ) -> list[FlipTable]:
     """Add up the signatures of all features' tables, for each set of places."""
     by_places: dict[tuple[int, ...], list[tuple[FlipTable, Signatures]]] = {(): []}
@@ -75,7 +86,7 @@ def _signature_tables(
 
 
 def _merge(
-    stack: Stack,
+    stack: Domains,
     predicate: Predicate,
     places: tuple[int, ...],
     found: Sequence[tuple[FlipTable, Signatures]],
@@ -98,7 +109,9 @@ def _merge(
     return FlipTable(places, numbers, tuple(codes), sums.view(np.int64))
 
 
-def _with_products(stack: Stack, flips: Sequence[Flips], cells: CompressedCells) -> CompressedCells:
+def _with_products(
+    stack: Domains, flips: Sequence[Flips], cells: CompressedCells
+) -> CompressedCells:
     """Add the signatures of counts in product form, whose factors are one value on each cell."""
     signature = cells.signature
     for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
@@ -110,7 +123,11 @@ def _with_products(stack: Stack, flips: Sequence[Flips], cells: CompressedCells)
 
 
 def _vectors(
-    stack: Stack, predicate: Predicate, flips: Sequence[Flips], cells: CompressedCells, chosen: Ints
+    stack: Domains,
+    predicate: Predicate,
+    flips: Sequence[Flips],
+    cells: CompressedCells,
+    chosen: Ints,
 ) -> csr_array:
     """Build the flip-count vectors of some cells."""
     database = cells.database[chosen]

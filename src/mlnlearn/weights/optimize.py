@@ -185,7 +185,7 @@ class Curvature:
 
 def _factored(hessian: Floats) -> tuple[Floats, bool]:
     """Factor a Hessian, with a ridge where rounding makes it singular: features may be alike."""
-    ridge = 1e-12 * float(np.trace(hessian))
+    ridge = 1e-12 * float(np.abs(np.diag(hessian)).sum())
     while True:
         try:
             factor: tuple[Floats, bool] = linalg.cho_factor(hessian)

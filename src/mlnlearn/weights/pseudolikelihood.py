@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mlnlearn.counting.flips import Flips, flip_counts
+from mlnlearn.counting.flip_tables import Flips
+from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Predicate

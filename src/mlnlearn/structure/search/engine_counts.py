@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -9,12 +10,17 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.cache import Shelf
 from mlnlearn.counting.count import true_groundings
-from mlnlearn.counting.flips import Flips, flip_counts
+from mlnlearn.counting.engines import open_engine
+from mlnlearn.counting.flip_tables import Flips
+from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
-from mlnlearn.errors import MemoryLimitError
+from mlnlearn.counting.stack import Stack
+from mlnlearn.errors import DataWarning, MemoryLimitError
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Formula, atoms_of
+from mlnlearn.resources import LEAST_MEMORY, counting_with, in_use
 from mlnlearn.structure.search.alone import histogram
 from mlnlearn.structure.search.background import Background, unit_clauses
 from mlnlearn.structure.search.meanfield import Coupling
@@ -24,8 +30,8 @@ from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.pseudolikelihood import grouped, one_conditional
 from mlnlearn.weights.rows import Numbers, Rows
 
-# so many flip counts are kept, of the formulas asked for last
-_KEPT = 4096
+# One clause of thousands that are tried may take so little of the memory that counting may take.
+_CLAUSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,15 @@ class EngineCounts:
         refuse_violations(engine, background.hard)
         self.engine = engine
         self.hard = background.hard
-        self._known: dict[tuple[Formula, str], Flips] = {}
+        self._known: Shelf[Flips] = in_use().cache.shelf(self)
+        self._memory = _of_one_clause()
+        self._refused: dict[Formula, str] = {}
         self._patterns: dict[str, NDArray[np.int64]] = {}
+
+    @classmethod
+    def of(cls, stack: Stack, background: Background) -> EngineCounts:
+        """Return the counts of an engine of which one clause takes a small part of the memory."""
+        return cls(open_engine(stack, _of_one_clause()), background)
 
     @property
     def databases(self) -> int:
@@ -143,20 +156,41 @@ class EngineCounts:
         )
 
     def _term(self, name: str, formulas: tuple[Formula, ...], features: Numbers) -> EngineTerm:
-        """Group a predicate's atoms by the flip counts of some formulas."""
+        """Group a predicate's atoms by the flip counts of some formulas; the last one is new."""
+        if formulas and formulas[-1] in self._refused:
+            raise MemoryLimitError(self._refused[formulas[-1]])
         stack, predicate = self.engine.stack, self.engine.stack.schema[name]
-        flips = [self._flips(formula, name) for formula in (*formulas, *self.hard)]
-        rows, scale = grouped(stack, predicate, flips, features), one_conditional(stack, predicate)
+        try:
+            with counting_with(memory=self._memory):
+                flips = [self._flips(formula, name) for formula in (*formulas, *self.hard)]
+                rows = grouped(stack, predicate, flips, features)
+        except MemoryLimitError as error:
+            self._refuse(formulas, error)
+            raise
+        scale = one_conditional(stack, predicate)
         return EngineTerm(formulas, replace(rows, true=rows.true * scale, total=rows.total * scale))
 
+    def _refuse(self, formulas: tuple[Formula, ...], error: MemoryLimitError) -> None:
+        """Remember a formula that does not fit, and say so the first time."""
+        if not formulas:
+            return
+        if not self._refused:
+            warnings.warn(
+                f"clauses whose counts do not fit in {self._memory / 2**20:,.0f} MB are left out, "
+                f"such as {formulas[-1]}: {str(error).splitlines()[0]}; more memory (--memory) "
+                "lets them in",
+                DataWarning,
+                stacklevel=2,
+            )
+        # the text alone: an error holds on to all that was there when it was raised
+        self._refused[formulas[-1]] = str(error)
+
     def _flips(self, formula: Formula, name: str) -> Flips:
-        found = self._known.pop((formula, name), None)
+        found = self._known.get((formula, name))
         if found is None:
             predicate = self.engine.stack.schema[name]
             found = flip_counts(self.engine, formula, predicate, self.exclusive(name))
-        self._known[formula, name] = found
-        if len(self._known) > _KEPT:
-            del self._known[next(iter(self._known))]
+            self._known.put((formula, name), found)
         return found
 
     def _classes(
@@ -178,3 +212,8 @@ class EngineCounts:
         bits = dense[:, : len(units)].astype(np.int64)
         pattern = bits @ (1 << np.arange(len(units), dtype=np.int64))
         return pattern, dense[:, len(units) :], rows.true, rows.total
+
+
+def _of_one_clause() -> int:
+    """Return how many bytes the counts of one clause may take."""
+    return max(in_use().nbytes // _CLAUSES, LEAST_MEMORY)

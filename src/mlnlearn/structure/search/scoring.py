@@ -14,7 +14,6 @@ from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
-from mlnlearn.structure.search.network import CountSource
 
 
 def scorer(databases: Sequence[Database], background: Background, sigma: float) -> ClauseScorer:
@@ -47,9 +46,9 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
                 hint="take them as false with Database.closed()",
             )
     engine = open_engine(databases)
-    fits = Grid.cells_of(engine) <= MOST_CELLS
-    counts: CountSource = (GridCounts if fits else EngineCounts)(engine, background)
-    return ClauseScorer(counts, background, sigma)
+    if Grid.cells_of(engine) <= MOST_CELLS:
+        return ClauseScorer(GridCounts(engine, background), background, sigma)
+    return ClauseScorer(EngineCounts.of(engine.stack, background), background, sigma)
 
 
 def is_joint(joint: bool | None, databases: Sequence[Database]) -> bool:

@@ -12,9 +12,9 @@ import numpy as np
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import expand_ranges
+from mlnlearn.counting.signatures import mixed
 from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.rows import Numbers, RowBlocks, Rows, by_row
-from mlnlearn.weights.signatures import mixed
 
 Test = Callable[[Floats], tuple[float, float, Floats]]
 """From a new feature's counts on all cells: slope and curvature in its weight, and coupling."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 Signatures = NDArray[np.uint64]
 
 
+@lru_cache(maxsize=256)
 def multipliers(features: int) -> Signatures:
     """Return fixed odd random numbers: the coefficients of the features in a signature."""
     rng = np.random.default_rng(0x6D6C6E)
     numbers = rng.integers(0, 2**64, size=features, dtype=np.uint64, endpoint=False)
-    return numbers | np.uint64(1)
+    odd = numbers | np.uint64(1)
+    odd.flags.writeable = False
+    return odd
 
 
 def mixed(values: Signatures) -> Signatures:
