@@ -25,7 +25,8 @@ from mlnlearn.report.rows import rows_report
 from mlnlearn.report.sections import section
 from mlnlearn.structure.boosting import BoostedMLN
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 
 FLAGS = [
