@@ -284,7 +284,7 @@ def test_facts_are_joined_in_counting_alone():
     "text",
     [
         "from mlnlearn.counting.sparse import SparseTable, join",
-        "def f():\n    from mlnlearn.counting.kernels import find_groups",
+        "def f():\n    from mlnlearn.counting.kernels import find_ranges",
         "def f(a, b):\n    return np.searchsorted(a, b, side='right') - np.searchsorted(a, b)",
         "def f(a, b):\n    return a.searchsorted(b, 'left'), np.searchsorted(a, b, 'right')",
     ],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, run_starts, sort_keys, times
-from mlnlearn.counting.kernels import find_groups, sum_by_example
+from mlnlearn.counting.kernels import find_ranges, sum_by_example
 from mlnlearn.counting.lookups import Lookup
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
@@ -212,10 +212,8 @@ class Bindings:
             return nothing, nothing, None
         lookup, program = found
         arena = self.world.lookups.arena
-        groups = find_groups(program, self.columns, arena.buckets, arena.sorted_keys, arena.starts)
-        starts = arena.starts[int(program["ranges_at"][0]) :]
-        first = starts[groups].astype(np.int64)
-        lengths = np.where(groups >= 0, starts[groups + 1] - first, 0)
+        keys = arena.buckets, arena.sorted_keys, arena.starts
+        first, lengths = find_ranges(program, self.columns, *keys)
         return first, lengths, lookup
 
     def _flip_of(self, pattern: Pattern) -> Flip | None:

@@ -83,14 +83,20 @@ def _find(program, columns, buckets, sorted_keys, starts, keys, found, start):  
 
 
 @njit(cache=True, nogil=True)
-def find_groups(programs, columns, buckets, sorted_keys, starts):  # type: ignore[no-untyped-def]
-    """Return, for each row of a binding table, the group of facts that a program finds, or -1."""
+def find_ranges(programs, columns, buckets, sorted_keys, starts):  # type: ignore[no-untyped-def]
+    """Return the first fact that each row of a binding table finds by a program, and how many."""
     rows = columns.shape[1]
     found, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
     end = 0
     while end < rows:
         end = _find(programs[0], columns, buckets, sorted_keys, starts, keys, found, end)
-    return found
+    first, lengths = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    known = starts[programs[0].ranges_at :]
+    for row in range(rows):
+        group = found[row]
+        if group >= 0:
+            first[row], lengths[row] = known[group], known[group + 1] - known[group]
+    return first, lengths
 
 
 @njit(cache=True, nogil=True)

@@ -173,7 +173,7 @@ def _is_equality(label: tuple[Any, ...]) -> bool:
 def _refined(literals: ClauseKey, ranks: dict[int, int]) -> dict[int, int]:
     """Tell variables apart by where they stand, until nothing changes."""
     classes = len(set(ranks.values()))
-    while True:
+    while classes < len(ranks):
         seen: dict[int, list[tuple[int, ...]]] = {term: [] for term in ranks}
         for literal in literals:
             shape = [ranks[term] for term in literal[1:]]
@@ -184,8 +184,9 @@ def _refined(literals: ClauseKey, ranks: dict[int, int]) -> dict[int, int]:
         ranks = {term: ordered.index(mark) for term, mark in marks.items()}
         found = len(set(ranks.values()))
         if found == classes:
-            return ranks
+            break
         classes = found
+    return ranks
 
 
 def _smallest(literals: ClauseKey, ranks: dict[int, int]) -> tuple[ClauseKey, dict[int, int]]:

@@ -10,7 +10,7 @@ from mlnlearn.counting.pattern import EQUALS, Pattern
 from mlnlearn.data.examples import positives_and_negatives
 from mlnlearn.model.boosted.rules import Leaf
 from mlnlearn.structure.boosting import features as room
-from mlnlearn.structure.boosting.clauses import ClauseSettings, canonical, find_clause
+from mlnlearn.structure.boosting.clauses import ClauseSettings, find_clause
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
 from mlnlearn.structure.boosting.scoring import (
@@ -177,15 +177,15 @@ def test_pairs_come_once_and_chains_are_among_them():
         if block.listed.prefix
         for i in range(block.listed.size)
     ]
-    names = [canonical(body, 2) for body in bodies]
+    names = [features.forms.of(body) for body in bodies]
     assert len(set(names)) == len(names)
     assert all(pattern.predicate.name != "goal" for body in bodies for pattern in body)
     schema = features.world.schema
     for one, other in permutations((0, 1)):
         chain = (Pattern(schema["link"], (one, 2)), Pattern(schema["link"], (2, other)))
-        assert canonical(chain, 2) in names
+        assert features.forms.of(chain) in names
     common = (Pattern(schema["part"], (0, 2)), Pattern(schema["part"], (1, 2)))
-    assert canonical(common, 2) in names
+    assert features.forms.of(common) in names
 
 
 def test_a_mode_may_ask_for_several_constants():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -106,16 +105,16 @@ def find_clause(
     regression = Regression(gradient, weight, chosen, None, settings.existential)
     moment, square, total = regression.moments
     best = _Candidate((), gain(moment, square), regression.value)
-    waiting, seen = [best], {canonical((), 0)}
+    waiting, seen = [best], {features.forms.of(())}
     while waiting:
         parent = waiting.pop(0)
         if len(parent.body) >= settings.length:
             continue
         for child in _children(features, parent, regression, settings):
-            name = canonical(child.body, len(features.types))
-            if name in seen:
+            form = features.forms.of(child.body)
+            if form in seen:
                 continue
-            seen.add(name)
+            seen.add(form)
             waiting.append(child)
             if child.gain > best.gain + _SMALLEST_GAIN * total:
                 best = child
@@ -145,22 +144,6 @@ def _children(
     found.sort(key=lambda item: item[:3])
     for value, _, number, weight, listed in found[: settings.beam]:
         yield _Candidate(parent.body + listed.test(number), -value, weight)
-
-
-@lru_cache(maxsize=1 << 14)  # a search comes to the same bodies at every step
-def canonical(body: Body, heads: int) -> tuple[object, ...]:
-    """Return the same name for all orders of the literals and names of the new variables.
-
-    Examples
-    --------
-    >>> from mlnlearn.logic.atoms import Predicate
-    >>> from mlnlearn.counting.pattern import Pattern
-    >>> wrote = Predicate("publication", ("title", "person"))
-    >>> one = (Pattern(wrote, (2, 0)), Pattern(wrote, (2, 1)))
-    >>> canonical(one, 2) == canonical(one[::-1], 2)
-    True
-    """
-    return min(_name(order, heads) for order in permutations(body))
 
 
 def arranged(body: Body, heads: int) -> Body:

@@ -26,7 +26,7 @@ from mlnlearn.counting.arrays import Codes, Ints, times
 from mlnlearn.counting.bindings import Bindings, Flip
 from mlnlearn.counting.example_sums import ExampleSums
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Body, Pattern
+from mlnlearn.counting.pattern import Body, CanonicalBodies, Pattern
 from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import (
@@ -117,6 +117,7 @@ class Features:
         self._units_of: dict[Body, list[Unit]] = {}
         self._left_out: set[Pattern] = set()
         self._making = RLock()
+        self.forms = CanonicalBodies(len(types))
 
     def __len__(self) -> int:
         return len(self.views.everyone)
