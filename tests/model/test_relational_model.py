@@ -10,7 +10,7 @@ import mlnlearn as ml
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, relational
 from mlnlearn.data.population import all_atoms
-from mlnlearn.model.relational.between import paths_between
+from mlnlearn.model.relational.between import HopMatrices, paths_between
 from mlnlearn.model.relational.features import Between, Hop
 from mlnlearn.structure.relational_boosting.closing import ClosingSearch
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
@@ -240,7 +240,7 @@ def test_paths_between_two_links_are_counted_as_by_definition(seed):
         ),
     )
     for feature in [*features, double]:
-        found = paths_between(view, base, feature)
+        found = paths_between(HopMatrices(view), base, feature)
         expected = [count_by_definition(view, base, row, feature) for row in range(12)]
         assert found.tolist() == expected, feature
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +23,8 @@ sparse = late("scipy.sparse")
 
 _CHUNK = 1 << 16
 _DENSE = 1 << 22  # a product of so many entries is made as a whole
+_TINY = 64  # places: arrays of so many are multiplied faster than their entries are listed
+_KEPT = 1 << 23  # entries of matrices that are kept
 
 
 def place_codes(view: Relational, rows: RowSet, columns: Sequence[str]) -> tuple[Ints, int]:
@@ -66,18 +70,35 @@ def hop_matrix(view: Relational, hop: Hop) -> csr_array:
     return matrix
 
 
+@dataclass(eq=False)
+class HopMatrices:
+    """The matrices of hops of some data, each made once as long as there is room."""
+
+    view: Relational
+    _made: dict[Hop, csr_array] = field(default_factory=dict)
+    _entries: int = 0
+
+    def __getitem__(self, hop: Hop) -> csr_array:
+        found = self._made.get(hop)
+        if found is None:
+            found = hop_matrix(self.view, hop)
+            if self._entries + found.nnz <= _KEPT:
+                self._made[hop] = found
+                self._entries += found.nnz
+        return found
+
+
 def paths_between(
-    view: Relational, base: RowSet, feature: Between, rows: NDArray[np.integer] | None = None
+    hops: HopMatrices, base: RowSet, feature: Between, rows: NDArray[np.integer] | None = None
 ) -> Floats:
     """Return the number of paths for rows of a base (by default all), 0 where a link is empty."""
     chosen = slice(None) if rows is None else rows
-    start = place_codes(view, base, (feature.start,))[0][chosen]
-    end = place_codes(view, base, (feature.end,))[0][chosen]
+    start = place_codes(hops.view, base, (feature.start,))[0][chosen]
+    end = place_codes(hops.view, base, (feature.end,))[0][chosen]
     known = (start >= 0) & (end >= 0)
     if not feature.hops:
         return np.asarray(known & (start == end), np.float64)
-    matrices = [hop_matrix(view, hop) for hop in feature.hops]
-    return counted(matrices, start, end, known)
+    return counted([hops[hop] for hop in feature.hops], start, end, known)
 
 
 def counted(
@@ -86,7 +107,7 @@ def counted(
     """Return entries of a product of matrices, without making the product itself."""
     if matrices[0].shape[0] * matrices[-1].shape[1] <= _DENSE:
         safe = np.where(known, start, 0), np.where(known, end, 0)
-        whole = _product(matrices).toarray()
+        whole = _whole(matrices)
         return np.where(known, whole[safe], 0.0) if whole.size else np.zeros(len(start))
     middle = (len(matrices) + 1) // 2
     left = _product(matrices[:middle])
@@ -100,6 +121,13 @@ def counted(
             found[part] = _entries(here, end[part])
         else:
             found[part] = np.asarray(here.multiply(across[end[part]]).sum(axis=1)).reshape(-1)
+    return found
+
+
+def _whole(matrices: Sequence[csr_array]) -> Floats:
+    if all(max(matrix.shape) <= _TINY for matrix in matrices):
+        return reduce(np.matmul, [matrix.toarray() for matrix in matrices])
+    found: Floats = _product(matrices).toarray()
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Aggregate, Floats, Groups, Ints, Spans, aggregate
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError, MemoryLimitError
-from mlnlearn.model.relational.between import paths_between
+from mlnlearn.model.relational.between import HopMatrices, paths_between
 from mlnlearn.model.relational.features import (
     AnyFeature,
     Backward,
@@ -91,12 +92,16 @@ class Evaluator:
         default_factory=dict
     )
 
+    @cached_property
+    def _hops(self) -> HopMatrices:
+        return HopMatrices(self.data)
+
     def values(
         self, feature: AnyFeature, base: RowSet, rows: NDArray[np.integer] | None = None
     ) -> Values:
         """Return the values of a feature for rows of a set (by default all), as of their times."""
         if isinstance(feature, Between):
-            return Values(paths_between(self.data, base, feature, rows))
+            return Values(paths_between(self._hops, base, feature, rows))
         if isinstance(feature, Both):
             parts = [self.values(part, base, rows) for part in (feature.first, feature.second)]
             return _together(feature, *parts)

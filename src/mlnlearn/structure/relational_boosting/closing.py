@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational, RowSet
-from mlnlearn.model.relational.between import hop_matrix, place_codes
+from mlnlearn.model.relational.between import HopMatrices, place_codes
 from mlnlearn.model.relational.features import Between, Hop
 
 _HOPS = 400  # most hops from one kind of place
@@ -98,7 +98,6 @@ class ClosingSearch:
     view: Relational
     base: RowSet
     most: int
-    _matrices: dict[Hop, csr_array] = field(default_factory=dict)
     _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
     _between_rows: dict[tuple[_Places, _Places], _HopStack] = field(default_factory=dict)
     _goals: dict[str, dict[_Places, list[Hop]]] = field(default_factory=dict)
@@ -115,11 +114,9 @@ class ClosingSearch:
         for start, end in combinations(self.base.links, 2):
             yield from self._between(start, end, gradients)
 
-    def matrix(self, hop: Hop) -> csr_array:
-        """Return how many rows lead from one place to another."""
-        if hop not in self._matrices:
-            self._matrices[hop] = hop_matrix(self.view, hop)
-        return self._matrices[hop]
+    @cached_property
+    def _matrices(self) -> HopMatrices:
+        return HopMatrices(self.view)
 
     def _between(self, start: str, end: str, gradients: Floats) -> Iterator[Between]:
         source, goal = self.base.links[start].to, self.base.links[end].to
@@ -132,7 +129,7 @@ class ClosingSearch:
                 yield Between(start, end, (hop,))
         pulled = {}
         for hop, _ in first:
-            strength = csr_array(self.matrix(hop).T @ pulls)
+            strength = csr_array(self._matrices[hop].T @ pulls)
             if strength.nnz <= _MOST:
                 pulled[hop] = strength
         yield from _best(list(self._two((start, end), goal, first, pulled)), self.most)
@@ -160,7 +157,7 @@ class ClosingSearch:
             if into is None or not into.hops:
                 continue
             for one in ones:
-                rows = float(self.matrix(one).sum()) + into.rows
+                rows = float(self._matrices[one].sum()) + into.rows
                 strengths = np.abs(into.products(pulled[one])) / np.sqrt(1.0 + rows)
                 for other, strength in zip(into.hops, strengths.tolist(), strict=True):
                     if not _returns(one, other):
@@ -192,7 +189,7 @@ class ClosingSearch:
                 work -= 1 + len(middles.hops)
                 if work < 0:
                     return
-                both = csr_array(pulled[one] @ self.matrix(final).T)
+                both = csr_array(pulled[one] @ self._matrices[final].T)
                 if both.nnz > _MOST:
                     continue
                 strengths = np.abs(middles.products(both)) / np.sqrt(1.0 + 2.0 * middles.rows)
@@ -220,7 +217,7 @@ class ClosingSearch:
         if (comes, leads) not in self._between_rows:
             hops = self._plain.get((comes, leads), [])
             self._between_rows[comes, leads] = _HopStack.of(
-                hops, [self.matrix(hop) for hop in hops]
+                hops, [self._matrices[hop] for hop in hops]
             )
         return self._between_rows[comes, leads]
 
@@ -237,13 +234,13 @@ class ClosingSearch:
         """Return hops from a place to a row set, with the entries of their matrices."""
         if (middle, goal) not in self._middles:
             others = self._last(goal).get(middle, [])
-            self._middles[middle, goal] = _HopStack.of(others, [self.matrix(hop) for hop in others])
+            self._middles[middle, goal] = _HopStack.of(others, [self._matrices[hop] for hop in others])
         return self._middles[middle, goal]
 
     def _is_hub(self, hop: Hop, turned: bool) -> bool:
         """Whether so many rows meet where a hop leads (comes from) that paths only count rows."""
         if (hop, turned) not in self._hubs:
-            matrix = self.matrix(hop)
+            matrix = self._matrices[hop]
             matrix = csr_array(matrix.T) if turned else matrix
             places = len(np.unique(matrix.indices))
             self._hubs[hop, turned] = bool(matrix.nnz > _HUB * places)

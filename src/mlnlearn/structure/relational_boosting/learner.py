@@ -328,6 +328,9 @@ class _Learning:
             _stepped(runs, journal, f"{key}fold step {number + 1}")
             curve.append(mean_deviance(runs, folds))
             steps = _best_step(curve)
+            if steps == number + 1:
+                for run in runs:
+                    run.mark()
             self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
             self.best = tuple(runs[0].trees[:steps])
             yield self.fitted(self.best, runs[0].start)
@@ -337,7 +340,7 @@ class _Learning:
 
     def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> list[BoostingRun]:
         """Find how much trees and tests of single features count; return the runs of both."""
-        best = [run.truncated(self.notes.steps) for run in runs]
+        best = [run.taken_back() for run in runs]
         times = self.examples.base.times
         late = times is not None and len(np.unique(times[self.rows])) > 1
         if late and self.loss.kind != "squares":

@@ -15,7 +15,7 @@ from mlnlearn.structure.relational_boosting.folds import stratified
 from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
 
-_OF_RARER, _FEWEST_ROWS = 30, 3000  # most rows of a tree, by how many have the rarer label
+_OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
 _STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
@@ -76,6 +76,7 @@ class BoostingRun:
         self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
         self.scores = np.repeat(self.start[None], len(self.label), axis=0)
         self.trees: list[FeatureNode] = []
+        self.mark()
 
     def step(self) -> FeatureNode:
         """Grow a tree and add it."""
@@ -102,15 +103,19 @@ class BoostingRun:
             waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
         self.trees.append(tree)
 
+    def mark(self) -> None:
+        """Remember where the run is: it may be taken back to here."""
+        self.marked = len(self.trees), self.scores.copy()
+
     def afresh(self) -> BoostingRun:
         """Return the run before its first step."""
         return replace(self)
 
-    def truncated(self, steps: int) -> BoostingRun:
-        """Return the run after its first steps."""
+    def taken_back(self) -> BoostingRun:
+        """Return the run as it was when it was marked."""
         found = self.afresh()
-        for tree in self.trees[:steps]:
-            found.add(tree)
+        steps, scores = self.marked
+        found.trees, found.scores = self.trees[:steps], scores.copy()
         return found
 
     def blended(self, by: float, start: Floats, more: Sequence[FeatureNode]) -> BoostingRun:
