@@ -9,6 +9,7 @@ could be chance is believed in part: scores are drawn back by how uncertain it i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
@@ -22,15 +23,57 @@ _DOUBT = 0.1  # examples of each class that are taken to have another label than
 _WORTH = 0.01  # of what is gained: what a second part must add
 _CHOSEN = 2.0  # by how much the variance of a gain is doubted more than it seems
 _LITTLE = 0.1
+_BELIEVED = 0.5  # the belief in a gain from which on a larger one is looked at
 _FEW = 8.0  # so many examples that carry a gain are few
 
 
-def blend(
-    runs: Sequence[BoostingRun], folds: Sequence[Ints], linear: Sequence[Floats]
-) -> tuple[Floats, float]:
-    """Return the factors of trees and of the linear part under which held-out deviance is least.
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """How much trees and tests of single features count, and what held-out examples say of it.
 
-    The deviance comes with them.
+    Attributes
+    ----------
+    by_trees, by_tests
+        The factors of both.
+    belief
+        How much of the gain of held-out examples is believed.
+    deviance
+        The mean deviance of held-out examples, drawn back by doubt.
+    each, weight
+        The deviance of each of them, and how many examples it stands for.
+    """
+
+    by_trees: float
+    by_tests: float
+    belief: float
+    deviance: float
+    each: Floats
+    weight: Floats
+
+    def beats(self, other: Blend) -> bool:
+        """Whether held-out examples gain beyond the standard error.
+
+        Where the other is not believed, what seems to be gained beside it is chance, too.
+        """
+        if other.belief < _BELIEVED:
+            return False
+        gains, total = other.each - self.each, float(self.weight.sum())
+        mean = float((self.weight * gains).sum()) / total
+        error = float(np.sqrt((self.weight**2 * (gains - mean) ** 2).sum())) / total
+        return mean > error
+
+
+def trees_alone(run: BoostingRun, fold: Ints) -> Blend:
+    """Return how much the trees of a run are to be believed by what it left out."""
+    label, weight = run.label[fold], run.weight[fold]
+    nothing = run.loss.each(np.repeat(run.start[None], len(fold), axis=0), label)
+    each = run.loss.each(run.scores[fold], label)
+    belief = believed(nothing - each, weight)
+    return Blend(belief, 0.0, belief, np.inf, each, weight)
+
+
+def blend(runs: Sequence[BoostingRun], folds: Sequence[Ints], linear: Sequence[Floats]) -> Blend:
+    """Return the factors of trees and of the linear part under which held-out deviance is least.
 
     Parameters
     ----------
@@ -69,11 +112,12 @@ def blend(
     alone = min(found[:2], key=lambda one: one[0])
     together = alone[0] - found[2][0] > _WORTH * max(nothing - alone[0], 0.0)
     best = found[2][1] if together else alone[1]
-    gains = loss.each(start, label[plain]) - loss.each(
-        parts[plain] @ np.array([1.0, *best]), label[plain]
-    )
-    best = believed(gains, weight[plain]) * best
-    return best, deviance(best)
+    before = loss.each(start, label[plain])
+    each = loss.each(parts[plain] @ np.array([1.0, *best]), label[plain])
+    belief = believed(before - each, weight[plain])
+    by_trees, by_tests = best = belief * best
+    each = loss.each(parts[plain] @ np.array([1.0, *best]), label[plain])
+    return Blend(float(by_trees), float(by_tests), belief, deviance(best), each, weight[plain])
 
 
 def believed(gains: Floats, weight: Floats) -> float:

@@ -234,7 +234,9 @@ class ClosingSearch:
         """Return hops from a place to a row set, with the entries of their matrices."""
         if (middle, goal) not in self._middles:
             others = self._last(goal).get(middle, [])
-            self._middles[middle, goal] = _HopStack.of(others, [self._matrices[hop] for hop in others])
+            self._middles[middle, goal] = _HopStack.of(
+                others, [self._matrices[hop] for hop in others]
+            )
         return self._middles[middle, goal]
 
     def _is_hub(self, hop: Hop, turned: bool) -> bool:

@@ -68,11 +68,15 @@ class GrowSettings:
         Fewest examples of a leaf.
     ridge
         Examples' worth of a doubt that each leaf's value is shrunk by.
+    caution
+        How much gains are doubted that the best of many features, or of many groups of names, has
+        by chance: 1 for all of it, 0 for nothing.
     """
 
     max_leaves: int
     min_examples: int
     ridge: float
+    caution: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +190,7 @@ class _SplitSearch:
         sizes = binned.sizes[self.chosen] + 2
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         given = binned.dense_doubts
-        self.doubts = np.zeros(binned.dense) if given is None else given
+        self.doubts = np.zeros(binned.dense) if given is None else settings.caution * given
 
     def value(self, rows: Ints) -> Floats:
         total = self.gradients[rows].sum(axis=0)
@@ -209,6 +213,7 @@ class _SplitSearch:
     def best(self, rows: Ints, sums: _Sums) -> Cut:
         nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
         least, ridge = self.settings.min_examples, self.settings.ridge
+        caution = self.settings.caution
         if len(rows) < 2 * least:
             return nothing
         whole = self.gradients[rows].sum(axis=0), self.curvatures[rows].sum(axis=0)
@@ -222,13 +227,13 @@ class _SplitSearch:
             len(rows),
             least,
             ridge,
-            _NAMES_RIDGE,
-            _NAMES_CHANCE if self.gradients.shape[1] == 1 else _NAMES_CHANCE_OF_SEVERAL,
+            caution * _NAMES_RIDGE,
+            caution * (_NAMES_CHANCE if self.gradients.shape[1] == 1 else _NAMES_CHANCE_OF_SEVERAL),
         )
         if len(self.binned.doubts):
             sparse_gain, column = _best_sparse(
                 self.columns,
-                self.binned.doubts,
+                caution * self.binned.doubts,
                 (sums.column_gradients, sums.column_curvatures, sums.column_counts),
                 whole,
                 len(rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -21,7 +21,6 @@ from mlnlearn.journal import Journal
 from mlnlearn.model.relational.atoms import without_place
 from mlnlearn.model.relational.evaluate import Evaluator
 from mlnlearn.model.relational.features import AnyFeature
-from mlnlearn.model.relational.files import TreesFile, trees_from_file, trees_to_plain
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.model.relational.own import OwnEvaluator, has_own_facts, holds, reads_own
 from mlnlearn.model.relational.rules import RuleList
@@ -29,11 +28,12 @@ from mlnlearn.model.relational.trees import FeatureNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
-from mlnlearn.structure.relational_boosting.blend import believed, blend
+from mlnlearn.structure.relational_boosting.blend import blend, trees_alone
 from mlnlearn.structure.relational_boosting.collective import gains_together
 from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil, rule_bodies
 from mlnlearn.structure.relational_boosting.feature_search import FeatureSearch, OpenSettings
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
+from mlnlearn.structure.relational_boosting.fold_runs import FoldRuns, stepped
 from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.linear import (
@@ -41,20 +41,15 @@ from mlnlearn.structure.relational_boosting.linear import (
     TestWeights,
     design_of,
     fit_linear,
-    penalties,
+    linear_folds,
 )
 from mlnlearn.structure.relational_boosting.losses import Loss, fences
 from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
-from mlnlearn.structure.relational_boosting.steps import (
-    BoostingRun,
-    TreeStepSettings,
-    mean_deviance,
-)
+from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
 
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _LEAVES = ((300, 4), (1500, 6), (3000, 12), (np.inf, 31))  # of a tree, by how many examples
 _LEAVES_IN_TIME = ((300, 4), (1500, 6), (10_000, 8), (50_000, 16), (np.inf, 31))  # times change
-_WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +67,8 @@ class BoostNotes(Notes):
         by, and how much the latter were shrunk: chosen on held-out examples.
     features
         How many features were opened.
+    caution
+        Whether trees doubt small gains (1) or trust them (0), by what held-out examples said.
     """
 
     curve: tuple[float, ...] = ()
@@ -80,6 +77,7 @@ class BoostNotes(Notes):
     by_tests: float = 0.0
     penalty: float = 0.0
     features: int = 0
+    caution: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +199,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
             yield from run.refit(plain, course, kept)
             return
         other = _Learning(self, view, examples, notes=run.notes)
+        other.settings, other.tries_bold = run.settings, False
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
         curve = run.notes.curve
@@ -241,6 +240,7 @@ class _Learning:
         classes = tuple(examples.classes)
         self.distilling = DistilSettings(learner.max_rules, learner.ridge, learner.seed, classes)
         self.held_out_deviance = np.inf
+        self.tries_bold = True
         self.judges_lists = True  # a model that stands in for another needs no best list
         self.runs: list[BoostingRun] = []
         if self.loss.kind == "squares":
@@ -313,66 +313,62 @@ class _Learning:
         self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Find the number of steps that is best on held-out examples."""
-        folds = self.folds
-        if not folds:  # a single example: nothing can be held out, and nothing learned of it
+        if not self.folds:  # a single example: nothing can be held out, and nothing learned of it
             return
-        runs = [
-            self._boosting(table, np.setdiff1d(self.rows, fold), 1 + number)
-            for number, fold in enumerate(folds)
-        ]
-        curve = [mean_deviance(runs, folds)]
-        for number in range(self.learner.steps):
-            if number - _best_step(curve) >= self.learner.patience:
-                break
-            course.check()
-            _stepped(runs, journal, f"{key}fold step {number + 1}")
-            curve.append(mean_deviance(runs, folds))
-            steps = _best_step(curve)
-            if steps == number + 1:
-                for run in runs:
-                    run.mark()
-            self.notes = replace(self.notes, curve=tuple(curve), steps=steps)
-            self.best = tuple(runs[0].trees[:steps])
-            yield self.fitted(self.best, runs[0].start)
-            course.tell("finding the number of trees", number + 1, self.learner.steps)
+        best = self._fold_runs(table)
+        for number in best.go(self.learner.steps, course, journal, key):
+            self._took(best)
+            yield self.fitted(self.best, best.runs[0].start)
+            course.tell("finding the number of trees", number, self.learner.steps)
+        found = [best]
+        if self.tries_bold and best.steps:
+            found.append(self._fold_runs(table, caution=0.0))
+            for number in found[1].go(self.learner.steps, course, journal, f"{key}bold, ", best):
+                course.tell("trying trees that trust small gains", number, self.learner.steps)
         with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-            self.runs = self._blend(runs, folds)
+            self.runs = self._blend(found)
 
-    def _blend(self, runs: list[BoostingRun], folds: list[Ints]) -> list[BoostingRun]:
-        """Find how much trees and tests of single features count; return the runs of both."""
-        best = [run.taken_back() for run in runs]
+    def _fold_runs(self, table: FeatureTable, caution: float | None = None) -> FoldRuns:
+        settings = self.settings if caution is None else self.settings.with_caution(caution)
+        runs = [
+            self._boosting(table, np.setdiff1d(self.rows, fold), 1 + number, settings)
+            for number, fold in enumerate(self.folds)
+        ]
+        return FoldRuns(runs, self.folds, self.learner.patience)
+
+    def _took(self, found: FoldRuns) -> None:
+        """Note how far runs are, and the trees of the first as the best so far."""
+        self.settings = found.runs[0].settings
+        steps, caution = found.steps, self.settings.size.caution
+        self.notes = replace(self.notes, curve=tuple(found.curve), steps=steps, caution=caution)
+        self.best = tuple(found.runs[0].trees[:steps])
+
+    def _blend(self, found: list[FoldRuns]) -> list[BoostingRun]:
+        """Find how much trees and tests of single features count; return the runs of both.
+
+        Of several runs, the first ones are taken unless others are clearly better.
+        """
+        backs = [runs.taken_back() for runs in found]
         times = self.examples.base.times
         late = times is not None and len(np.unique(times[self.rows])) > 1
         if late and self.loss.kind != "squares":
             # one span of time is too little to tell how sure to be of those that come after it,
             # but not to tell whether there is a gain at all
-            run, fold = best[0], folds[0]
-            nothing = np.repeat(run.start[None], len(fold), axis=0)
-            gains = self.loss.each(nothing, run.label[fold])
-            gains -= self.loss.each(run.scores[fold], run.label[fold])
-            by_trees = believed(gains, run.weight[fold])
-            self.notes = replace(self.notes, by_trees=by_trees)
-            return [run.blended(by_trees, run.start, ())]
-        # tests are chosen without the examples that they are tried on
-        designs = [design_of(run.afresh()) for run in runs]
-        tried = penalties(len(self.rows))
-        found = [fit_linear(run, design, tried) for run, design in zip(best, designs, strict=True)]
-        scores = [
-            [one.scores(design, fold) for one in fits]
-            for fits, design, fold in zip(found, designs, folds, strict=True)
-        ]
-        losses = np.zeros(len(tried))
-        for run, fold, own in zip(best, folds, scores, strict=True):
-            label, weight = run.label[fold], run.weight[fold]
-            losses += [weight.sum() * self.loss.deviance(one, label, weight) for one in own]
-        at = int(np.argmin(losses))
-        factors, self.held_out_deviance = blend(best, folds, [own[at] for own in scores])
-        by_trees, by_tests = factors.tolist()
-        self.notes = replace(self.notes, by_trees=by_trees, by_tests=by_tests, penalty=tried[at])
-        return [
-            self._blended(run, design, fits[at])
-            for run, design, fits in zip(best, designs, found, strict=True)
-        ]
+            linear = None
+            blends = [trees_alone(runs[0], self.folds[0]) for runs in backs]
+        else:
+            linear = linear_folds(backs[0], self.folds, len(self.rows))
+            blends = [blend(runs, self.folds, linear.scores) for runs in backs]
+        chosen = 1 if len(found) > 1 and blends[1].beats(blends[0]) else 0
+        by, runs = blends[chosen], backs[chosen]
+        self._took(found[chosen])
+        self.held_out_deviance = by.deviance
+        self.notes = replace(self.notes, by_trees=by.by_trees, by_tests=by.by_tests)
+        if linear is None:
+            return [run.blended(by.by_trees, run.start, ()) for run in runs]
+        self.notes = replace(self.notes, penalty=linear.penalty)
+        parts = zip(runs, linear.designs, linear.weights, strict=True)
+        return [self._blended(run, design, weights) for run, design, weights in parts]
 
     def _refitted(self, run: BoostingRun) -> BoostingRun:
         """Return a run of all examples with its linear part."""
@@ -398,7 +394,7 @@ class _Learning:
         run = self._boosting(table, self.rows, 0)
         for number in range(self.notes.steps):
             course.check()
-            _stepped([run], journal, f"{key}step {number + 1}")
+            stepped([run], journal, f"{key}step {number + 1}")
             course.tell("boosting", number + 1, self.notes.steps)
         with threadpool_limits(limits=1):
             run = self._refitted(run)
@@ -425,11 +421,14 @@ class _Learning:
             return 0.0
         return float(np.median(run.label[run.rows] - run.scores[run.rows, 0]))
 
-    def _boosting(self, table: FeatureTable, rows: Ints, number: int) -> BoostingRun:
+    def _boosting(
+        self, table: FeatureTable, rows: Ints, number: int, settings: TreeStepSettings | None = None
+    ) -> BoostingRun:
         """Return a run of some examples: the first of all, the others without a fold."""
+        settings = settings or self.settings
         usable, known = table.usable[number], table.of_run(number)
         weight = self.examples.weight
-        return BoostingRun(known, self.loss, self.label, weight, rows, self.settings, usable)
+        return BoostingRun(known, self.loss, self.label, weight, rows, settings, usable)
 
     def fitted(
         self,
@@ -495,25 +494,3 @@ def _scaled_list(listed: RuleList, by: float) -> RuleList:
         for rule in listed.rules
     )
     return replace(listed, start=tuple(by * value for value in listed.start), rules=rules)
-
-
-def _best_step(curve: Sequence[float]) -> int:
-    """Return the first step after which nothing was gained that is worth a tree."""
-    best = 0
-    for step, deviance in enumerate(curve):
-        if deviance < curve[best] - _WORTH * curve[0]:
-            best = step
-    return best
-
-
-def _stepped(runs: list[BoostingRun], journal: Journal, key: str) -> None:
-    """Make a step of each run, or take those that the journal has."""
-    if key in journal:
-        with journal.reading(key, TreesFile) as file:
-            trees, _ = trees_from_file(file, runs[0].loss.outputs)
-            if len(trees) != len(runs):
-                raise InputError(f"{len(runs)} runs have {len(trees)} trees")
-            for run, tree in zip(runs, trees, strict=True):
-                run.add(tree)
-    else:
-        journal.record(key, trees_to_plain([run.step() for run in runs]))

@@ -7,7 +7,7 @@ single names, whether something is known; each becomes a tree of one test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,6 +168,53 @@ def fit_linear(
         weights = flat[1:] / spread[:, None].astype(np.float64)
         found.append(TestWeights(flat[0] - mean.astype(np.float64) @ weights, weights))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFolds:
+    """Linear parts of runs that leave out a fold each.
+
+    Attributes
+    ----------
+    designs, weights
+        The tests of each run, chosen without what it left out, and their weights.
+    scores
+        What each run's weights give to what it left out.
+    penalty
+        How much weights were shrunk: as was best on what was left out.
+    """
+
+    designs: list[TestDesign]
+    weights: list[TestWeights]
+    scores: list[Floats]
+    penalty: float
+
+
+def linear_folds(runs: Sequence[BoostingRun], folds: Sequence[Ints], examples: int) -> LinearFolds:
+    """Fit the linear parts of runs, under the penalty that is best on what they left out.
+
+    Parameters
+    ----------
+    runs, folds
+        The runs, and what each left out.
+    examples
+        How many examples there are.
+    """
+    designs = [design_of(run.afresh()) for run in runs]
+    tried = penalties(examples)
+    found = [fit_linear(run, design, tried) for run, design in zip(runs, designs, strict=True)]
+    scores = [
+        [one.scores(design, fold) for one in fits]
+        for fits, design, fold in zip(found, designs, folds, strict=True)
+    ]
+    losses = np.zeros(len(tried))
+    for run, fold, own in zip(runs, folds, scores, strict=True):
+        label, weight = run.label[fold], run.weight[fold]
+        losses += [weight.sum() * run.loss.deviance(one, label, weight) for one in own]
+    at = int(np.argmin(losses))
+    return LinearFolds(
+        designs, [fits[at] for fits in found], [own[at] for own in scores], tried[at]
+    )
 
 
 @dataclass(frozen=True, eq=False)

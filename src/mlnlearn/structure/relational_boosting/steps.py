@@ -49,6 +49,10 @@ class TreeStepSettings:
     seed: int
     longer: bool = False
 
+    def with_caution(self, caution: float) -> TreeStepSettings:
+        """Return settings that doubt gains of chance more or less."""
+        return replace(self, size=replace(self.size, caution=caution))
+
 
 @dataclass(eq=False)
 class BoostingRun:
