@@ -294,6 +294,23 @@ def test_a_join_elsewhere_is_found(text):
     assert joins({"counting/x.py": text}) == []
 
 
+def judges_of_chains(sources):
+    """Say who judges Markov chains by himself: only the driver of all samplers does."""
+    return [
+        path
+        for path, text in sources.items()
+        if not path.startswith("montecarlo/")
+        for node in nodes_of(text)
+        if isinstance(node, ast.ImportFrom) and node.module == "mlnlearn.montecarlo.diagnostics"
+    ]
+
+
+def test_samplers_have_one_driver():
+    assert judges_of_chains(read_sources()) == []
+    own = "from mlnlearn.montecarlo.diagnostics import split_r_hat"
+    assert judges_of_chains({"model/x.py": own, "montecarlo/y.py": own}) == ["model/x.py"]
+
+
 def walks():
     """The rows of the walks in the page on architecture: what is learned or asked, and the way."""
     page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")

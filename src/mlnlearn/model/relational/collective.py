@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from mlnlearn.counting.relational import (
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature
 from mlnlearn.model.relational.own import FOLDS, known_rows, reads_own
+from mlnlearn.montecarlo.chains import run
 from mlnlearn.run import check_time
 
 
@@ -44,6 +46,8 @@ class Sweeps:
 
 Answer = Callable[[Relational, Ints], Floats]
 """What says the chances of all classes for some rows of a base, by data."""
+Swept = Callable[[Ints], Iterator[tuple[Ints, Floats]]]
+"""A sweep over labels as they are, fold by fold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,20 +200,43 @@ def joint_chances(
     if len(rows) < 2:
         return JointChances(alone, error, sampled)
     sampled[rows] = True
-    means = []
-    for rng in np.random.default_rng(0).spawn(sweeps.chains):
-        labels = _drawn(alone[rows], rng)
-        total = np.zeros((len(rows), len(classes)))
-        for number in range(sweeps.burn_in + sweeps.counted):
-            check_time()
-            for fold, chances in sweep(answer, view, home, base, classes, rows, labels):
-                labels[fold] = _drawn(chances, rng)
-                total[fold] += chances if number >= sweeps.burn_in else 0.0
-        means.append(total / sweeps.counted)
+    swept = partial(sweep, answer, view, home, base, classes, rows)
+    chains = [
+        _LabelChain(swept, _drawn(alone[rows], rng), rng)
+        for rng in np.random.default_rng(0).spawn(sweeps.chains)
+    ]
+    found = run(
+        chains,
+        np.ones(alone[rows].size, np.bool_),
+        samples=sweeps.chains * sweeps.counted,
+        burn_in=sweeps.burn_in,
+    )
     values = alone.copy()
-    values[rows] = np.mean(means, axis=0)
-    error[rows] = np.std(means, axis=0, ddof=1) / np.sqrt(sweeps.chains)
+    values[rows] = found.marginals.reshape(len(rows), -1)
+    error[rows] = found.standard_error.reshape(len(rows), -1)
     return JointChances(values, error, sampled)
+
+
+class _LabelChain:
+    """Labels of rows that are drawn fold by fold; what is estimated are the chances of classes."""
+
+    steps_at_once = 1
+
+    def __init__(self, swept: Swept, labels: Ints, rng: np.random.Generator) -> None:
+        self._swept, self._labels, self._rng = swept, labels, rng
+
+    def step(self, steps: int, sums: Floats, burn_in: bool) -> float:
+        """Make sweeps, add the chances, and return the share of labels that changed."""
+        totals = sums.reshape(len(self._labels), -1)
+        changes = 0
+        for _ in range(steps):
+            check_time()
+            for fold, chances in self._swept(self._labels):
+                drawn = _drawn(chances, self._rng)
+                changes += int(np.count_nonzero(drawn != self._labels[fold]))
+                self._labels[fold] = drawn
+                totals[fold] += chances
+        return changes / (steps * len(self._labels))
 
 
 def sweep(

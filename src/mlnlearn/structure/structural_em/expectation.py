@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, Mask
 from mlnlearn.model.boosted.hidden.network import GroundNetwork, Kept
 from mlnlearn.model.boosted.hidden.sampler import Sampler
 from mlnlearn.model.boosted.rules import TargetRules
-from mlnlearn.montecarlo.diagnostics import split_r_hat
+from mlnlearn.montecarlo.chains import run
 from mlnlearn.run import check_time
 
 _CHAINS = 2
@@ -139,29 +140,61 @@ def sampled_worlds(
     ((4, 2), [0.269, 0.269], 1.0)
     """
     network = GroundNetwork.of(targets, existential, hidden, kept)
-    chains = min(_CHAINS, worlds)
-    truth, chance, means, log_weights = [], [], [], []
-    walks = visits = 0
-    for chain, wanted in enumerate(len(part) for part in np.array_split(np.arange(worlds), chains)):
-        sampler = Sampler(network, np.random.default_rng([*seed, _STREAM, chain]))
+    wanted = [len(part) for part in np.array_split(np.arange(worlds), min(_CHAINS, worlds))]
+    streams = [np.random.default_rng([*seed, _STREAM, chain]) for chain in range(len(wanted))]
+    chains = [_WorldChain(Sampler(network, rng), thin) for rng in streams]
+    sweeps = len(chains) * wanted[0] * thin  # the first has as many worlds as any
+    uncertain = np.ones(len(hidden), np.bool_)
+    found = run(chains, uncertain, samples=sweeps, burn_in=burn_in)
+    enough = wanted[-1] >= 2 and len(hidden) > 0
+    samplers = [chain.sampler for chain in chains]
+    visits = sum(sampler.visits for sampler in samplers)
+    drawn = [w for chain, number in zip(chains, wanted, strict=True) for w in chain.kept[:number]]
+    weights = None if existential else np.array([world.log_weight for world in drawn])
+    return Worlds(
+        hidden,
+        np.stack([world.truth for world in drawn]),
+        np.stack([world.chance for world in drawn]),
+        float(found.r_hat.max()) if enough else None,
+        1.0 - sum(sampler.walks for sampler in samplers) / max(visits * network.size, 1),
+        weights,
+    )
+
+
+class _KeptWorld(NamedTuple):
+    """A world, the probability of each atom given all others in it, and its log-probability."""
+
+    truth: Mask
+    chance: Floats
+    log_weight: float
+
+
+class _WorldChain:
+    """A chain of which every so many worlds are kept, but for those of burn-in."""
+
+    def __init__(self, sampler: Sampler, thin: int) -> None:
         sampler.scatter()
-        sampler.run(burn_in)
-        for _ in range(wanted):
-            check_time()
-            means.append(sampler.run(thin))
-            truth.append(sampler.truth)
-            chance.append(sampler.conditionals())
-            if not existential:
-                log_weights.append(sampler.log_weight())
-        walks, visits = walks + sampler.walks, visits + sampler.visits
-    each = worlds // chains
-    starts = [0, worlds - each][:chains]
-    batches = np.stack([np.stack(means[start : start + each]) for start in starts])
-    enough = each >= 2 and len(hidden) > 0
-    r_hat = float(split_r_hat(batches, each * thin).max()) if enough else None
-    saved = 1.0 - walks / max(visits * network.size, 1)
-    weights = np.array(log_weights) if log_weights else None
-    return Worlds(hidden, np.stack(truth), np.stack(chance), r_hat, saved, weights)
+        self.sampler, self.kept = sampler, list[_KeptWorld]()
+        self.steps_at_once = sampler.steps_at_once
+        self._thin, self._sweeps = thin, 0
+
+    def step(self, steps: int, sums: Floats, burn_in: bool) -> float:
+        """Make sweeps, and keep worlds on the way."""
+        check_time()
+        if burn_in:
+            return self.sampler.step(steps, sums)
+        moved = 0.0
+        for _ in range(steps):
+            moved += self.sampler.step(1, sums)
+            self._sweeps += 1
+            if self._sweeps % self._thin == 0:
+                self.kept.append(self._world())
+        return moved / steps
+
+    def _world(self) -> _KeptWorld:
+        sampler = self.sampler
+        weight = math.nan if sampler.network.rules.existential else sampler.log_weight()
+        return _KeptWorld(sampler.truth, sampler.conditionals(), weight)
 
 
 def best_world(
