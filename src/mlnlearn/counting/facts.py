@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import AnyInts, Codes, Ints
 from mlnlearn.data.common import common_schema
 from mlnlearn.data.database import Database
+from mlnlearn.data.sampling import with_owner
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Predicate
 
@@ -74,12 +75,16 @@ class Facts:
 
     def numbered(self, predicate: Predicate, database: AnyInts, columns: AnyInts) -> Codes:
         """Turn atoms given by codes of their databases into rows (database, objects...)."""
-        rows = np.empty((predicate.arity + 1, len(database)), np.int32)
-        rows[0] = database
-        for place, kind in enumerate(predicate.types):
-            rows[place + 1] = columns[place]
-            if len(self.databases) > 1:
-                rows[place + 1] += self.offsets[kind].astype(np.int32)[database]
+        if len(self.databases) == 1:
+            found = with_owner(columns)
+            if found is not None:
+                return found
+        rows = np.zeros((predicate.arity + 1, len(database)), np.int32)
+        rows[1:] = columns
+        if len(self.databases) > 1:
+            rows[0] = database
+            for place, kind in enumerate(predicate.types, 1):
+                rows[place] += self.offsets[kind].astype(np.int32)[database]
         return rows
 
     def relation(self, predicate: Predicate) -> Codes:
@@ -97,7 +102,8 @@ class Facts:
         listed = [_READERS[truth](database, predicate.name) for database in self.databases]
         sizes = [columns.shape[1] for columns in listed]
         database = np.repeat(np.arange(len(listed), dtype=np.int32), sizes)
-        return self.numbered(predicate, database, np.concatenate(listed, axis=1))
+        columns = listed[0] if len(listed) == 1 else np.concatenate(listed, axis=1)
+        return self.numbered(predicate, database, columns)
 
     def values(self, kind: str) -> tuple[Vocabulary, Codes]:
         """Return the names of a type's constants, each once, and the code of each object's name."""

@@ -85,7 +85,7 @@ def joined_programs(programs: Sequence[Programs]) -> Programs:
 
 
 class Arena:
-    """Arrays of all lookups, one after the other, growing by a quarter where they must."""
+    """Arrays of all lookups, one after the other; what they do not use takes no memory."""
 
     def __init__(self) -> None:
         self.buckets = np.empty(1024, np.int32)
@@ -99,7 +99,7 @@ class Arena:
         array, used = getattr(self, name), self._used[name]
         end = used + len(values)
         if end > len(array):
-            larger = np.empty(max(end, len(array) + len(array) // 4), array.dtype)
+            larger = np.empty(max(end, 4 * len(array)), array.dtype)
             larger[:used] = array[:used]
             setattr(self, name, larger)
             array = larger

@@ -17,6 +17,7 @@ from mlnlearn.counting.sql_engine import Answer, FullServerError, StoringServer
 from mlnlearn.counting.stack import Stack
 from mlnlearn.data.database import Database
 from mlnlearn.data.placed import PlacedFacts, PlacedVocabulary
+from mlnlearn.data.sampling import table_with_owner
 from mlnlearn.errors import InputError, Location, MemoryLimitError
 from mlnlearn.logic.schema import Schema
 
@@ -157,7 +158,10 @@ class SqlPlace:
         found = self.server.fetch(f"SELECT {columns or 'd'} FROM {self.table(name)}{order}")
         if not arity:
             return np.empty((0, len(found["d"])), np.int32)
-        return np.stack([np.asarray(column, np.int32) for column in found.values()])
+        facts = table_with_owner(arity, len(found["c0"]))
+        for place in range(arity):
+            facts[place] = found.pop(f"c{place}")
+        return facts
 
     def size(self, kind: str) -> int:
         """Return the number of constants of a type."""

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.population import Places, Population, domain_sizes, occurring
-from mlnlearn.data.sampling import distinct, number_of_keys, pack, unpack
+from mlnlearn.data.sampling import (
+    distinct,
+    number_of_keys,
+    pack,
+    table_with_owner,
+    unpack,
+)
 from mlnlearn.errors import InputError, MemoryLimitError, raise_all
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
@@ -261,7 +267,7 @@ def _gather(
     return Examples(
         databases[0].schema[predicate],
         np.broadcast_to(owner, len(labels)),
-        np.concatenate(tables, axis=1),
+        np.concatenate(tables, axis=1, out=table_with_owner(len(tables[0]), len(labels))),
         labels,
         np.where(labels, 1.0, negative_weight),
     )

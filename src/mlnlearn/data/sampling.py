@@ -76,7 +76,7 @@ def unpack(keys: Keys, sizes: Sequence[int]) -> NDArray[np.int32]:
     array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    columns = np.empty((len(sizes), len(keys)), np.int32)
+    columns = table_with_owner(len(sizes), len(keys))
     for place in range(len(sizes) - 1, 0, -1):
         keys, columns[place] = np.divmod(keys, sizes[place])
     if len(sizes):
@@ -146,3 +146,32 @@ def distinct(total: int, count: int, rng: np.random.Generator) -> Keys:
         found = found[np.append(True, found[1:] != found[:-1])]
     excess = rng.choice(len(found), len(found) - count, replace=False, shuffle=False)
     return np.delete(found, excess)
+
+
+def table_with_owner(arity: int, number: int) -> NDArray[np.int32]:
+    """Return a table for the arguments of atoms, with a row of zeros in memory before them.
+
+    That row says that all atoms are of the first database. As long as it is only read, it takes no
+    memory, and who needs it can have it without a copy: see `with_owner`.
+
+    Examples
+    --------
+    >>> columns = table_with_owner(2, 3)
+    >>> columns.shape, with_owner(columns).shape, with_owner(columns.copy())
+    ((2, 3), (3, 3), None)
+    """
+    return np.zeros((arity + 1, number), np.int32)[1:]
+
+
+def with_owner(columns: NDArray[np.integer]) -> NDArray[np.int32] | None:
+    """Return such a table with the row before it; None where it is not one."""
+    whole = columns.base
+    if not isinstance(whole, np.ndarray) or whole.dtype != np.int32 or not columns.size:
+        return None
+    rows, number = columns.shape
+    if whole.shape != (rows + 1, number) or not whole.flags.c_contiguous:
+        return None
+    same = whole[1:].__array_interface__["data"] == columns.__array_interface__["data"]
+    if not same or columns.strides != whole.strides or whole[0].any():
+        return None
+    return whole

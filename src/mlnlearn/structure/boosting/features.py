@@ -47,7 +47,7 @@ from mlnlearn.threads import in_order
 T = TypeVar("T")
 R = TypeVar("R")
 
-_WORK = 1 << 23  # rows times templates in one block
+_WORK = 1 << 21  # rows times templates in one block
 _ROWS_PER_EXAMPLE = 10
 _SHARED = 1 << 14  # examples from which on threads share the work
 _VIEWED = 1 << 14  # examples from which on views of them pay
@@ -176,15 +176,16 @@ class Features:
         """Share work out among threads, where it is more than sharing takes."""
         return (in_order if len(self) >= _SHARED else map)(function, items)
 
-    def groundings(self, body: Body) -> Ints:
-        """Return how many groundings a conjunction has for each example."""
-        result: Ints | None = None
+    def groundings(self, body: Body) -> NDArray[np.integer]:
+        """Return how many groundings a conjunction has for each example: 32 bits where they do."""
+        result: NDArray[np.integer] | None = None
         for part in self._parts(body):
             tables = self._of_view(part)
             found = tables.view.spread(tables.groundings(self._renamed(part.joined)))
-            more = found.astype(np.int64)
-            result = more if result is None else times(result, more)
-        return np.ones(len(self), np.int64) if result is None else result
+            result = found if result is None else _product(result, found)
+        if result is None:
+            return np.ones(len(self), np.int32)
+        return result.astype(np.int32 if result.itemsize <= np.int32().itemsize else np.int64)
 
     def holds(self, body: Body) -> NDArray[np.bool_]:
         """Tell for which examples a conjunction has groundings."""
@@ -406,10 +407,18 @@ class Features:
         self, part: Ints, table: Bindings, unit: Unit, slabs: Sequence[Slab]
     ) -> Iterator[list[Part]]:
         """Yield counts for some examples."""
-        most = max(_WORK // PIECE, 1)
         for piece in joined(table, unit.link):
-            for parts in self._counts(piece, slabs, most):
+            for parts in self._counts(piece, slabs, self._templates(piece)):
                 yield [(start, counts.among(part)) for start, counts in parts]
+
+
+def _product(one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Multiply counts, in as few bits as the largest product may take."""
+    most = int(one.max(initial=0)) * int(other.max(initial=0))
+    if most <= np.iinfo(np.int32).max:
+        product: NDArray[np.integer] = np.multiply(one, other, dtype=np.int32)
+        return product
+    return times(one.astype(np.int64), other.astype(np.int64))
 
 
 def _parted(entries: Entries, slabs: Sequence[Slab]) -> Iterator[Part]:

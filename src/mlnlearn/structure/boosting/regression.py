@@ -31,7 +31,7 @@ SLOPE, MASS, EXAMPLES, PATH_SLOPE, PATH_MASS = range(5)
 WITHOUT_PATH, WITH_PATH = 3, 5
 """How many columns there are: without those of the path's own groundings, and with them."""
 
-_NO_INTS: Ints = np.empty(0, np.int64)
+_NO_FACTORS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Regression:
     gradient: Floats
     weight: Floats
     inside: Mask
-    path: NDArray[np.number] | None
+    path: NDArray[np.integer] | None
     existential: bool
     grid: tuple[float, float] | None = None
     settled: bool = False
@@ -85,11 +85,9 @@ class Regression:
         return moment / square if square > 0 else 0.0
 
     @property
-    def factors(self) -> Ints:
+    def factors(self) -> NDArray[np.integer]:
         """What each example's value is multiplied by; empty for 1."""
-        if self.path is None or self.existential:
-            return _NO_INTS
-        return np.asarray(self.path, np.int64)
+        return _NO_FACTORS if self.path is None or self.existential else self.path
 
     @property
     def columns(self) -> int:
@@ -109,7 +107,7 @@ class Regression:
         slopes, masses = _sizes(self.gradient, self.weight, self.inside)
         return _rounder(slopes), _rounder(masses)
 
-    def of(self, inside: Mask, path: NDArray[np.number] | None) -> Regression:
+    def of(self, inside: Mask, path: NDArray[np.integer] | None) -> Regression:
         """Return the same for other examples, on the same grid."""
         return replace(self, inside=inside, path=path, grid=self.rounding)
 
@@ -141,11 +139,13 @@ class Terms:
     """
 
     regression: Regression
-    rest: Ints
+    rest: NDArray[np.integer]
     gathered: Floats | None
 
     @classmethod
-    def of(cls, regression: Regression, rest: Ints, of: Codes | None, rows: int) -> Terms:
+    def of(
+        cls, regression: Regression, rest: NDArray[np.integer], of: Codes | None, rows: int
+    ) -> Terms:
         """Return what is added, where `of` tells the row of each example."""
         if of is None:
             return cls(regression, rest, None)
@@ -153,7 +153,7 @@ class Terms:
         _gather(*cls(regression, rest, None)._arrays(), of, gathered)
         return cls(regression, rest, gathered)
 
-    def _arrays(self) -> tuple[Floats, Floats, Mask, Ints, Ints, float, float]:
+    def _arrays(self) -> tuple[Floats | Mask | NDArray[np.integer] | float, ...]:
         given = self.regression
         factors = given.factors, self.rest
         return given.gradient, given.weight, given.inside, *factors, *given.rounding
@@ -220,11 +220,11 @@ class NodeTerms:
     def _terms(self, view: ExampleView, rest: Body) -> Terms:
         return Terms.of(self.regression, self._groundings(rest), view.of, len(view))
 
-    def _groundings(self, rest: Body) -> Ints:
+    def _groundings(self, rest: Body) -> NDArray[np.integer]:
         if not rest:
-            return _NO_INTS
+            return _NO_FACTORS
         if self.regression.existential:
-            return self.features.holds(rest).astype(np.int64)
+            return self.features.holds(rest).astype(np.int32)
         if self.regression.settled and rest == self.body:
             return self.regression.factors
         return self.features.groundings(rest)

@@ -96,8 +96,8 @@ class ViewTables:
         counts: NDArray[np.integer] = np.zeros(len(self), np.uint8)
         for part, table in self.pieces(path[:-1]):
             more = table.count(path[-1])  # an example is in one piece
-            if more.max(initial=0) > np.iinfo(counts.dtype).max:
-                counts = counts.astype(np.int64)
+            while more.max(initial=0) > np.iinfo(counts.dtype).max:
+                counts = counts.astype(np.int32 if counts.itemsize == 1 else np.int64)
             counts[part] += more.astype(counts.dtype)
         return counts
 

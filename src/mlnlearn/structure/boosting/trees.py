@@ -97,7 +97,7 @@ class Grown:
 
     tree: Tree
     leaf: NDArray[np.int16]
-    counts: Floats | None
+    counts: NDArray[np.integer] | None
 
     def values(self, tree: Tree) -> Floats:
         """Return each example's value under a tree of the same shape."""
@@ -154,8 +154,7 @@ def grow_tree(
     order = np.empty(growing.numbers, np.int16)
     for place, leaf in enumerate(start.leaves()):
         order[leaf.number] = place
-    counts = None if growing.groundings is None else growing.groundings.astype(np.float64)
-    return Grown(Tree(start.node()), order[growing.of], counts)
+    return Grown(Tree(start.node()), order[growing.of], growing.groundings)
 
 
 class _GrowingTree:
@@ -182,7 +181,7 @@ class _GrowingTree:
         self.features, self.chosen, self.settings = features, chosen, settings
         size = len(features)
         self.of = np.zeros(size, np.int16)
-        self.groundings = None if settings.existential else np.ones(size, np.int64)
+        self.groundings = None if settings.existential else features.groundings(())
         self.numbers = 1
         self._whole = Regression(
             gradient, weight, chosen, self.groundings, settings.existential, settled=True
@@ -233,6 +232,8 @@ class _GrowingTree:
         else:
             counts = self.features.groundings(longer)
             holds = counts > 0
+            if counts.itemsize > self.groundings.itemsize:
+                self.groundings = self.groundings.astype(counts.dtype)
             np.copyto(self.groundings, counts, where=reached & holds)
         self.of[reached & holds] = yes
         self.of[reached & ~holds] = no
