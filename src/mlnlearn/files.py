@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from mlnlearn.errors import InputError, Location, collected, raise_all
+from mlnlearn.errors import InputError, Location, collected, nearest, raise_all
 
 RULES = (".mln", ".mln.gz")
 """How the names of files of rules end."""
@@ -82,7 +82,28 @@ def located(path: AnyPath, doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
-        raise InputError(f"cannot {doing} the file: {reason}", Location(str(path))) from None
+        hint = near_file(path) if doing == "read" and isinstance(error, FileNotFoundError) else ""
+        raise InputError(f"cannot {doing} the file: {reason}", Location(str(path)), hint) from None
+
+
+def near_file(path: AnyPath) -> str:
+    """Return a hint where a file that is not there has a name like another one beside it.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> _ = (folder / "shop.sqlite").write_text("")
+    >>> near_file(folder / "shop.sqlit").endswith("shop.sqlite'?"), near_file(folder / "people.db")
+    (True, '')
+    """
+    there = Path(str(path))
+    try:
+        with os.scandir(there.parent) as entries:
+            near = nearest(there.name, (entry.name for entry in entries))
+    except (OSError, ValueError):  # no such folder either
+        return ""
+    return f"did you mean '{there.with_name(near)}'?" if near else ""
 
 
 @contextmanager

@@ -108,6 +108,11 @@ def test_names_that_are_nearly_right(people, program):
     code, _, err = program(*command, "--target", "smoke")
     assert code == 1
     assert "did you mean 'smokes'?" in err
+    code, _, err = program("inspect", "peple.db")
+    assert code == 1
+    assert "did you mean 'people.db'?" in err
+    code, _, err = program("inspect", "--tables", "shops.sqlite")
+    assert "hint" not in err
 
 
 def test_completion_can_be_shown(program, monkeypatch):

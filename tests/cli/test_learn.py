@@ -516,3 +516,11 @@ def test_lifted_inference_equals_exact(folder, program):
         found[method] = {a["atom"]: a["probability"] for a in json.loads(out)["answers"]}
     assert found["lifted"] == pytest.approx(found["exact"])
     assert list(found["lifted"]) == ["smokes(Carl)"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_boosted_model_is_asked_about_its_target_unless_told(program):
+    program(*boosted("mln-bt", "m.mln", "--set", "steps=0"))
+    code, out, err = program("infer", "--model", "m.mln", "--db", "area3.db")
+    assert (code, err) == (0, "")
+    assert "atoms of advisedBy" in out

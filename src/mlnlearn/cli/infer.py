@@ -250,9 +250,13 @@ def _evidence(
             raise InputError("--boostsrl: name one folder, and neither --db nor --schema")
         background = ml.read_boostsrl(boostsrl[0])
         return model, background.asked(), background.targets
-    if not query.strip():
-        raise InputError("--query: name the predicates to ask for")
-    return *evidence_for(model, only(paths), schema), ()
+    targets = tuple(rules.predicate.name for rules in getattr(model, "targets", ()))
+    if not query.strip() and not targets:
+        raise InputError(
+            "--query: name the predicates to ask for",
+            hint="as in --query advisedBy; learn and inspect show what there is",
+        )
+    return *evidence_for(model, only(paths), schema), targets
 
 
 def _check_method(model: object, method: str, opened: Collection[str], asks_listed: bool) -> None:

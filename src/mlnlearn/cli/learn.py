@@ -309,7 +309,10 @@ def _made(
         given["seed"] = seed
     if entry.has("target"):
         if not target:
-            raise InputError(f"--target: {name} needs the predicates to learn rules for")
+            raise InputError(
+                f"--target: {name} needs the predicates to learn rules for",
+                hint="as in --target advisedBy; a file of triples is given with --triples",
+            )
         given["target"] = target[0] if len(target) == 1 else tuple(target)
     elif target:
         raise InputError(f"--target: {name} learns rules for all predicates together")

@@ -301,5 +301,5 @@ def read_network(path: Path) -> ml.MLN:
     raise InputError(
         "a boosted model is no network with weights of its own",
         Location(str(path)),
-        hint="name an .mln file",
+        hint="name an .mln file of rules, such as you would write or gslp and msl learn",
     )

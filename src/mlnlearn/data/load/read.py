@@ -14,6 +14,7 @@ from mlnlearn.data.load.sql import SqlSource, read_sql
 from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.urls import is_url
 from mlnlearn.errors import InputError, Location
+from mlnlearn.files import near_file
 from mlnlearn.registry import READERS
 
 TablesSource: TypeAlias = "str | Path | SqlSource | Mapping[str, Any]"
@@ -52,7 +53,7 @@ def read_tables(source: TablesSource, *, ddl: str | Path | None = None) -> list[
         return define_tables(read_sql(source), None, None)
     text = str(source)
     if not is_url(text) and not Path(source).exists():
-        raise InputError("no such file or folder", Location(text))
+        raise InputError("no such file or folder", Location(text), hint=near_file(text))
     if ddl is not None:
         check_ddl(ddl)
     name = text.partition("://")[0].lower() if is_url(text) else Path(source).suffix[1:].lower()
