@@ -23,7 +23,7 @@ def expit(log_odds: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _expit(values):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         values[i] = 1.0 / (1.0 + math.exp(-values[i]))

@@ -12,6 +12,7 @@ from mlnlearn.run import workers_of_run
 
 T = TypeVar("T")
 R = TypeVar("R")
+_SLICE = 1 << 16  # numbers of an array that a thread takes at a time
 _AHEAD = 2  # jobs a thread that may wait for their turn: results are large
 
 
@@ -42,3 +43,17 @@ def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def in_slices(function: Callable[[slice], R], size: int) -> list[R]:
+    """Return what a function makes of each part of an array, in order.
+
+    The parts do not depend on the number of threads, so that sums over their results do not either.
+
+    Examples
+    --------
+    >>> [part.stop for part in in_slices(lambda part: part, 200_000)]
+    [65536, 131072, 196608, 200000]
+    """
+    parts = [slice(k, min(k + _SLICE, size)) for k in range(0, size, _SLICE)]
+    return [function(part) for part in parts] if len(parts) < 2 else list(in_order(function, parts))

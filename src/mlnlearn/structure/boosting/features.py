@@ -49,7 +49,8 @@ R = TypeVar("R")
 
 _WORK = 1 << 21  # rows times templates in one block
 _ROWS_PER_EXAMPLE = 10
-_SHARED = 1 << 14  # examples from which on threads share the work
+SHARED = 1 << 14
+"""Examples from which on threads share the work."""
 _VIEWED = 1 << 14  # examples from which on views of them pay
 _TRIES = 2  # how often what the cache dropped is made again to be kept
 
@@ -174,7 +175,7 @@ class Features:
 
     def _shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Share work out among threads, where it is more than sharing takes."""
-        return (in_order if len(self) >= _SHARED else map)(function, items)
+        return (in_order if len(self) >= SHARED else map)(function, items)
 
     def groundings(self, body: Body) -> NDArray[np.integer]:
         """Return how many groundings a conjunction has for each example: 32 bits where they do."""

@@ -25,6 +25,7 @@ from mlnlearn.structure.boosting.language import BodyLanguage
 from mlnlearn.structure.boosting.pool import Expected, NegativeSampling, Pool, make_pool
 from mlnlearn.structure.boosting.regression import Floats, Mask
 from mlnlearn.structure.boosting.trees import TreeSettings, grow_tree
+from mlnlearn.threads import in_slices
 
 Adds: TypeAlias = Callable[[Predicate, Step], Callable[[Predicate, Codes], Floats]]
 """Tells what a step for a target adds to the log-odds of examples of any target."""
@@ -329,8 +330,13 @@ def fit_step(
 
 def _gradient(aim: Floats | Mask, potential: Floats) -> Floats:
     """Return that of the log-likelihood by the potential: observed minus expected (eq. 9)."""
-    expected = expit(potential)
-    return np.subtract(aim, expected, out=expected)
+    gradient = np.empty(len(potential))
+
+    def fill(part: slice) -> None:
+        np.subtract(aim[part], expit(potential[part]), out=gradient[part])
+
+    in_slices(fill, len(potential))
+    return gradient
 
 
 def _log_chance(goal: Floats | Mask, potential: Floats) -> Floats:

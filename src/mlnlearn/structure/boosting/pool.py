@@ -33,13 +33,13 @@ from mlnlearn.data.examples import Examples, positives_and_negatives
 from mlnlearn.errors import InputError
 from mlnlearn.logistic import expit
 from mlnlearn.structure.boosting.regression import Floats, Mask
+from mlnlearn.threads import in_slices
 
 Expected: TypeAlias = Callable[[Codes], Floats]
 """Gives examples (rows) their probability of being true; not a number where it is known."""
 
 PAPER_RATIO = 2.0
 PAPER_POTENTIAL = -1.8
-_AT_ONCE = 1 << 16  # examples whose probabilities are computed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +130,22 @@ class Pool:
         """
         if self.sampling.negatives == "paper":
             return 0.0
-        parts = [slice(k, k + _AT_ONCE) for k in range(0, len(potential), _AT_ONCE)]
-        positive = sum(float((self.population[p] * self.goal[p]).sum()) for p in parts)
+
+        def true_ones(part: slice) -> float:
+            return float((self.population[part] * self.goal[part]).sum())
+
+        def expected_ones(part: slice) -> tuple[float, float]:
+            expected = expit(potential[part] + (self.shift + result))
+            mass = self.population[part] * expected
+            return float(mass.sum()), float((mass * (1.0 - expected)).sum())
+
+        positive = sum(in_slices(true_ones, len(potential)))
         result = guess
         for _ in range(100):
             excess, slope = -positive, 0.0
-            for part in parts:
-                expected = expit(potential[part] + (self.shift + result))
-                mass = self.population[part] * expected
-                excess += float(mass.sum())
-                slope += float((mass * (1.0 - expected)).sum())
+            for mass, curve in in_slices(expected_ones, len(potential)):
+                excess += mass
+                slope += curve
             change = float(np.clip(-excess / max(slope, 1e-300), -1.0, 1.0))
             result += change
             if abs(change) < 1e-10:

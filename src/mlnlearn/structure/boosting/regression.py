@@ -201,7 +201,7 @@ class NodeTerms:
     def __init__(self, features: Features, body: Body, regression: Regression) -> None:
         self.features, self.body, self.regression = features, body, regression
         self._made: dict[tuple[int, Body], Terms] = {}
-        self._making = Lock()
+        self._making: dict[tuple[int, Body], Lock] = {}
 
     def of(self, unit: Unit) -> Terms:
         """Return the terms for the candidates of a unit."""
@@ -211,7 +211,7 @@ class NodeTerms:
         key = id(unit.view), rest
         found = self._made.get(key)
         if found is None:
-            with self._making:  # once, whoever asks
+            with self._making.setdefault(key, Lock()):  # once, whoever asks
                 found = self._made.get(key)
                 if found is None:
                     found = self._made[key] = self._terms(unit.view, rest)
@@ -239,7 +239,7 @@ def _rounder(size: float) -> float:
     return math.ldexp(1.5, math.frexp(size)[1] + 1)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sizes(gradient, weight, inside):  # type: ignore[no-untyped-def]
     slopes, masses = 0.0, 0.0
     for who in range(len(gradient)):
@@ -249,7 +249,7 @@ def _sizes(gradient, weight, inside):  # type: ignore[no-untyped-def]
     return slopes, masses
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _moments(gradient, weight, inside, path, slopes, masses):  # type: ignore[no-untyped-def]
     # a plain loop: the threads of a linear algebra library would only spin
     moment, square, total = 0.0, 0.0, 0.0

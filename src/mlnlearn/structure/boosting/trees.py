@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
-from mlnlearn.structure.boosting.features import Features
+from mlnlearn.structure.boosting.features import SHARED, Features
 from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
 from mlnlearn.structure.boosting.scoring import BestTest, NodeSums, node_sums, split_gains
+from mlnlearn.threads import in_order, in_slices
 
 _SMALLEST_GAIN = 1e-9
 
@@ -195,7 +196,12 @@ class _GrowingTree:
     def _reached(self, *branches: _Branch) -> Mask:
         found = np.zeros(self.numbers, np.bool_)
         found[[branch.number for branch in branches]] = True
-        reached: Mask = found[self.of]
+        reached = np.empty(len(self.of), np.bool_)
+
+        def fill(part: slice) -> None:
+            np.take(found, self.of[part], out=reached[part])
+
+        in_slices(fill, len(reached))
         return reached
 
     def branch(self, body: Body, number: int) -> _Branch:
@@ -219,7 +225,9 @@ class _GrowingTree:
         yes, no = self.numbers, self.numbers + 1
         self._send(branch, longer, yes, no)
         branch.test = best.test
-        branch.yes, branch.no = self.branch(longer, yes), self.branch(branch.body, no)
+        bodies = (longer, yes), (branch.body, no)
+        shared = in_order if len(self.of) >= SHARED else map
+        branch.yes, branch.no = shared(lambda given: self.branch(*given), bodies)
         branch.no.before = branch.yes, sums
         return branch.yes, branch.no
 
