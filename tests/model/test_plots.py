@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import numpy as np
+import polars as pl
 import pytest
 
 import mlnlearn as ml
@@ -54,3 +55,18 @@ def test_the_curve_of_a_number_has_its_answers():
     assert line.get_xydata().tolist() == [[1.0, 0.2], [2.0, 0.2], [5.0, 0.7]]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("amount", "P(late)")
     assert effect.plot(axes) is axes
+
+
+def test_what_one_call_learns_and_says_can_be_drawn():
+    ages = np.arange(20, 60).repeat(4)
+    rows = {"id": np.arange(160), "age": ages, "left": np.where(ages % 40 < 21, "yes", "no")}
+    learner = ml.RelationalBoost(target="person.left", steps=5)
+    found = ml.learn({"person": pl.DataFrame(rows)}, "person.left", learner=learner)
+    assert len(found.plot_rules(1).patches) == 1
+    why = found.explain({"person": pl.DataFrame(rows)}, "7")
+    total = sum(part.log_odds for part in why.contributions)
+    assert why.plot().patches[-1].get_width() == pytest.approx(total)
+    assert why.plot(1).get_xlabel() == "log-odds"
+    assert repr(why).startswith("<RowReasons: row 7, left:")
+    assert f"{why.contributions[0].log_odds:+.4f}  {why.contributions[0].rule}" in str(why)
+    assert "because" in why._repr_html_()

@@ -10,7 +10,7 @@ import warnings
 from collections import abc
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.frames import from_frames
@@ -29,6 +29,9 @@ from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.run import Notes, Run
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _RULES = 20
 
@@ -104,6 +107,19 @@ class ScoredModel(Shown):
             return next(explain_rows(self.model, found, [name]))
         reasons: Explanation = self.model.explain(self._single(found), name)
         return reasons
+
+    def plot_rules(self, most: int = 12, ax: Axes | None = None) -> Axes:
+        """Draw the weights of the strongest rules as bars; needs the extra ``mlnlearn[plot]``.
+
+        Parameters
+        ----------
+        most
+            How many rules.
+        ax
+            Where to draw; a new figure by default.
+        """
+        drawn: Axes = self.model.plot_rules(most, ax)
+        return drawn
 
     def save(self, path: str | Path) -> None:
         """Write the model, which `load_model` reads again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,17 @@ from mlnlearn.evaluate.rows import (
     shown_answer,
 )
 from mlnlearn.model.explanation import Contribution, by_size
+from mlnlearn.model.plots import plot_waterfall
 from mlnlearn.model.relational.explain import contrast
 from mlnlearn.model.relational.model import RelationalModel
+from mlnlearn.notebook import Shown, ShownTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class RowReasons:
+@dataclass(frozen=True, repr=False)
+class RowReasons(Shown):
     """Why one row has its answer.
 
     Attributes
@@ -53,6 +58,33 @@ class RowReasons:
     against: str
     contributions: tuple[Contribution, ...]
     unit: str = "log-odds"
+
+    def summary(self) -> str:
+        """Say what is predicted of the row, and how probable it is."""
+        sure = "" if self.probability is None else f", probability {self.probability:.4f}"
+        versus = f" rather than {self.against}" if self.against else ""
+        return f"row {self.row}, {self.target}: {self.answer}{versus}{sure}"
+
+    def table(self) -> ShownTable:
+        """Return what each feature adds, the largest first."""
+        return ("because", self.unit), ((c.rule, f"{c.log_odds:+.4f}") for c in self.contributions)
+
+    def __str__(self) -> str:
+        lines = [f"{c.log_odds:+12.4f}  {c.rule}" for c in self.contributions]
+        return "\n".join([self.summary(), f"{self.unit:>12}  because", *lines])
+
+    def plot(self, most: int = 10, ax: Axes | None = None) -> Axes:
+        """Draw how the contributions add up, as a waterfall; needs the extra ``mlnlearn[plot]``.
+
+        Parameters
+        ----------
+        most
+            How many features, those of largest effect; the others are one bar.
+        ax
+            Where to draw; a new figure by default.
+        """
+        parts = [(part.rule, part.log_odds) for part in self.contributions]
+        return plot_waterfall(parts, self.summary(), most=most, unit=self.unit, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reasons as plain values, for JSON."""

@@ -88,11 +88,8 @@ class Explanation:
         ax
             Where to draw; a new figure by default.
         """
-        shown, rest = self.contributions[:most], self.contributions[most:]
-        labels = [part.rule for part in shown] + ([f"{len(rest)} more"] if rest else [])
-        values = [part.log_odds for part in shown]
-        values += [sum(part.log_odds for part in rest)] if rest else []
-        return plot_waterfall(labels, values, f"{self.atom}: {self.probability:.3f}", ax)
+        parts = [(part.rule, part.log_odds) for part in self.contributions]
+        return plot_waterfall(parts, f"{self.atom}: {self.probability:.3f}", most=most, ax=ax)
 
     def sentence(self) -> str:
         """Say in words what pushes the atom most."""

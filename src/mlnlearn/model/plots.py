@@ -59,9 +59,20 @@ def rule_weights(model: Any) -> list[tuple[str, float]]:
 
 
 def plot_waterfall(
-    labels: Sequence[str], values: Sequence[float], title: str, ax: Axes | None = None
+    parts: Sequence[tuple[str, float]],
+    title: str,
+    *,
+    most: int,
+    unit: str = "log-odds",
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw how log-odds add up: each bar begins where the one before it ended."""
+    """Draw how parts add up: each bar begins where the one before it ended.
+
+    Beyond the first `most`, all others are one bar.
+    """
+    shown, rest = list(parts[:most]), parts[most:]
+    shown += [(f"{len(rest)} more", sum(value for _, value in rest))] if rest else []
+    labels, values = [label for label, _ in shown], [value for _, value in shown]
     axes = _axes(len(labels) + 1, ax)
     total = 0.0
     for place, value in enumerate([*values, 0.0]):
@@ -74,7 +85,7 @@ def plot_waterfall(
     axes.set_yticks(range(len(labels) + 1), [*map(_short, labels), "together"], fontsize=8)
     axes.axvline(0, color="black", linewidth=0.8)
     axes.invert_yaxis()
-    axes.set_xlabel("log-odds")
+    axes.set_xlabel(unit)
     axes.set_title(title, fontsize=10)
     return axes
 
