@@ -97,3 +97,15 @@ def test_a_learner_may_be_named():
         ml.learn(ml.synthetic.smokers(9, rng=1).databases, "cancer", learner="mlnbt")
     with pytest.raises(ml.InputError, match="gslp does not learn one target"):
         ml.learn(ml.synthetic.smokers(9, rng=1).databases, "cancer", learner="gslp")
+
+
+def test_answers_come_in_the_order_of_the_table(learned, tmp_path):
+    asked, _, _ = frames(40, 4, known=False)
+    mixed = asked["customer"].sample(fraction=1.0, shuffle=True, seed=1)
+    in_turn = [row["row"] for row in learned.query({"customer": mixed}).records()]
+    assert in_turn == mixed["id"].to_list() != sorted(in_turn)
+    assert sorted(in_turn) == sorted(f"c{n}" for n in range(40))
+    mixed.write_csv(tmp_path / "customer.csv")
+    assert [row["row"] for row in learned.query(tmp_path).records()] == in_turn
+    plain = {row["row"]: row for row in learned.query(asked).records()}
+    assert all(plain[row["row"]] == row for row in learned.query({"customer": mixed}).records())

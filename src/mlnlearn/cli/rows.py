@@ -148,6 +148,8 @@ def answer_rows(
     started = time.process_time()
     found = rows_data(model, tables, task, schema)
     answers = ml.predict_rows(model, found.data, only_empty=task is None)
+    if task is None:
+        answers = answers.in_order_of(found.keys_of(model.row_set))
     seconds = time.process_time() - started
     if out is not None:
         answers.save(out, found.task)

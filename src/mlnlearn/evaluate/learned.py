@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlnlearn.data.load.data import Data, DataLike, as_data
-from mlnlearn.data.load.frames import from_frames
-from mlnlearn.data.load.task_data import relationship_of, tables_data
+from mlnlearn.data.load.task_data import TaskData, relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
 from mlnlearn.evaluate.held_out import HeldOut, held_out_scores
@@ -86,10 +85,11 @@ class ScoredModel(Shown):
         only_empty
             Of tables: whether to answer only for rows whose value is not known.
         """
-        found = self._read(data)
+        read = self._read(data)
         if isinstance(self.model, RelationalModel) and self.model.mapping is not None:
-            return predict_rows(self.model, found, only_empty=only_empty)
-        answers: Answers = self.model.query(self._single(found), self.target)
+            rows = predict_rows(self.model, read.data, only_empty=only_empty)
+            return rows.in_order_of(read.keys_of(self.model.row_set))
+        answers: Answers = self.model.query(self._single(read.data), self.target)
         return answers
 
     def explain(self, data: DataLike, name: str) -> RowReasons | Explanation:
@@ -102,7 +102,7 @@ class ScoredModel(Shown):
         name
             The key of a row of the table, or an atom such as ``smokes(Anna)``.
         """
-        found = self._read(data)
+        found = self._read(data).data
         if isinstance(self.model, RelationalModel) and self.model.mapping is not None:
             return next(explain_rows(self.model, found, [name]))
         reasons: Explanation = self.model.explain(self._single(found), name)
@@ -144,14 +144,12 @@ class ScoredModel(Shown):
         lines = [f"{number}. {rule.sentence}" for number, rule in rules]
         return "\n".join([*lines, self.summary()])
 
-    def _read(self, data: DataLike) -> Data:
+    def _read(self, data: DataLike) -> TaskData:
         """Read tables as those were read that the model was learned from."""
         mapping = getattr(self.model, "mapping", None)
-        if mapping is not None and isinstance(data, abc.Mapping):
-            return as_data(from_frames(data, mapping=mapping))
-        if mapping is not None and isinstance(data, str | Path):
-            return tables_data(data, mapping=mapping).data
-        return as_data(data)
+        if mapping is not None and isinstance(data, abc.Mapping | str | Path):
+            return tables_data(data, mapping=mapping)
+        return TaskData(as_data(data), None)
 
     def _single(self, data: Data) -> Any:
         if len(data.databases) != 1:

@@ -88,6 +88,26 @@ class RowAnswers(Shown):
     def __len__(self) -> int:
         return len(self.rows)
 
+    def in_order_of(self, names: Sequence[str]) -> RowAnswers:
+        """Return the answers in the order of names of rows, such as that of a file.
+
+        Rows that are not among the names come last, in the order that they have.
+
+        Parameters
+        ----------
+        names
+            The names.
+        """
+        places = {name: place for place, name in enumerate(names)}
+        found = [places.get(name, len(places)) for name in self.names]
+        order = np.argsort(np.array(found, np.int64), kind="stable")
+        return replace(
+            self,
+            rows=self.rows[order],
+            names=[self.names[place] for place in order.tolist()],
+            values=self.values[order],
+        )
+
     def summary(self) -> str:
         """Say how many rows there are, and what is said of them."""
         what = f"one of {', '.join(self.classes)}" if self.classes else "a number"

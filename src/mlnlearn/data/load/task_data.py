@@ -40,10 +40,35 @@ class Within:
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """Data made from tables, with the task that was added to them, if any."""
+    """Data made from tables, with the task that was added to them, if any.
+
+    Attributes
+    ----------
+    data
+        What became of the tables.
+    task
+        The task.
+    tables
+        The tables as they were read, with that of the task.
+    """
 
     data: Data
     task: Task | None
+    tables: tuple[Table, ...] = ()
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return the keys of the rows of a table, in its order; nothing where it has no single one.
+
+        Parameters
+        ----------
+        name
+            The table.
+        """
+        table = next((table for table in self.tables if table.name == name), None)
+        if table is None or len(table.primary_key) != 1:
+            return []
+        key = table.columns[table.primary_key[0]]
+        return [key.names[code] for code in key.codes.tolist() if code >= 0]
 
 
 def tables_data(
@@ -104,7 +129,7 @@ def tables_data(
     if related and not edits.sets((related, "kind")):
         edits[related] = {"columns": {}, **edits.get(related, {}), "kind": "event"}
         loaded = build_database(found, edits, name, cut_off)
-    return TaskData(as_data(loaded), read)
+    return TaskData(as_data(loaded), read, tuple(found))
 
 
 def relationship_of(mapping: Mapping, target: str) -> str:
