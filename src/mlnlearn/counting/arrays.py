@@ -201,6 +201,7 @@ class Index:
             np.cumsum(np.bincount(keys, minlength=space), out=self._starts[1:])
         else:
             self.keys = keys
+            self._distinct = len(keys) > 0 and bool((keys[1:] > keys[:-1]).all())
 
     def ranges(self, wanted: Ints) -> tuple[Ints, Ints]:
         """Return, for each wanted key, where its rows start and how many there are."""
@@ -208,6 +209,9 @@ class Index:
             first, last = self._starts[wanted], self._starts[1:][wanted]
         else:
             first = np.searchsorted(self.keys, wanted, side="left")
+            if self._distinct:
+                found = self.keys[np.minimum(first, len(self.keys) - 1)] == wanted
+                return first, found.astype(np.int64)
             last = np.searchsorted(self.keys, wanted, side="right")
         return first, last - first
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of, times
 from mlnlearn.counting.objects import Objects
@@ -119,7 +120,7 @@ class EncodedData:
         absent = node.values.index("F") if node.is_flag else node.size
         values = np.full(self.total(node.predicate.types[0]), absent, np.int32)
         for (entities,), codes in self._facts(node):
-            if len(np.unique(entities)) < len(entities):
+            if _has_repeats(entities, len(values)):
                 raise _several(node)
             values[entities] = codes
         return values
@@ -133,10 +134,17 @@ class EncodedData:
         for entities, codes in self._facts(node):
             rows = rows_of(list(links), list(entities), sizes)
             there = rows >= 0
-            if len(np.unique(rows[there])) < there.sum():
+            if _has_repeats(rows[there], len(values)):
                 raise _several(node)
             values[rows[there]] = codes[there]
         return values
+
+
+def _has_repeats(places: NDArray[np.integer], size: int) -> bool:
+    """Tell whether some place below `size` comes twice."""
+    seen = np.zeros(size, np.bool_)
+    seen[places] = True
+    return int(np.count_nonzero(seen)) < len(places)
 
 
 def _several(node: NetNode) -> InputError:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from mlnlearn.counting.arrays import Codes, Ints, rows_of
+from mlnlearn.counting.arrays import Codes, Ints, rows_of, run_starts, sort_keys
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
@@ -222,9 +222,11 @@ class _MatrixBuilder:
             entries = sign * counts.counts[holds] / spread(leaf[holds], holds)
             if len(rows) > _MANY:
                 # tuples of a grounding far outnumber the rules that speak of it
-                keys, place = np.unique(rows * family.size + rules, return_inverse=True)
-                rows, rules = np.divmod(keys, family.size)
-                entries = weighted_bins(place.reshape(-1), entries, len(keys))
+                order, ordered = sort_keys(rows * family.size + rules)
+                first = run_starts(ordered)
+                rows, rules = np.divmod(ordered[first], family.size)
+                place = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
+                entries = weighted_bins(place, entries[order], len(first))
             self.take(rows, rules + start, entries)
 
     def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
