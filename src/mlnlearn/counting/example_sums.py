@@ -21,11 +21,13 @@ from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern
 from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
+from mlnlearn.data.database import Database
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.resources import in_use
 
 _BRANCHES = 48  # candidates in a statement
-_BYTES_OF_ARGUMENT = 24  # what an argument of a fact takes in memory, with the lookups it is in
+_LEAST_OF_DUCKDB = 128 << 20
+_BYTES_OF_ARGUMENT = 18  # what an argument of a fact takes in memory, with the lookups it is in
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,19 @@ def counted_elsewhere(world: Objects) -> ExampleSums | None:
         (database,) = world.databases
         arguments = sum(p.arity * database.count(p.name) for p in world.schema.predicates)
         if _BYTES_OF_ARGUMENT * arguments <= resources.nbytes:
+            _leave_room(database, resources.nbytes)
             return None
     engine = open_engine(world.databases)
     return ExampleSums(engine) if isinstance(engine, SqlEngine) else None
+
+
+def _leave_room(database: Database, nbytes: int) -> None:
+    """Let DuckDB hold little more than what it reads: memory is for facts that are joined here."""
+    from mlnlearn.counting.duck import DuckServer  # noqa: PLC0415 - loads DuckDB
+
+    server = getattr(getattr(database.true, "place", None), "server", None)
+    if isinstance(server, DuckServer):
+        server.limit(max(nbytes // 8, _LEAST_OF_DUCKDB))
 
 
 class ExampleSums:
