@@ -5,10 +5,11 @@
     python -m bench.scale --page                   # the page alone, of what was measured last
 
 Each row is kept, in ``--rows``, and the page ``docs/results/scale.md`` is written from the latest
-of each task and size. Facts are those of a made-up university in one area, in memory or in Parquet
-files; learn-and-join reads tables of a made-up campus. Times are CPU seconds of the task itself,
-data made and kernels compiled before (for facts in place: of all, the numbering of constants
-included); memory is the peak of the whole process, data included.
+of each task and size; rows that were not measured again stay as the page has them. Facts are those
+of a made-up university in one area, in memory or in Parquet files; learn-and-join reads tables of a
+made-up campus. Times are CPU seconds of the task itself, data made and kernels compiled before (for
+facts in place: of all, the numbering of constants included); memory is the peak of the whole
+process, data included.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -119,8 +121,28 @@ def report() -> None:
             print(row, flush=True)
             if row["answer"].startswith("failed"):
                 break
-    rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
+    rows = rows_of_page(PAGE.read_text("utf-8"))
+    if given.rows.exists():
+        rows += [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
     PAGE.write_text(page(rows), encoding="utf-8")
+
+
+def rows_of_page(text: str) -> list[Row]:
+    """Return the rows that a page shows."""
+    days = re.search(r"wrote \((?:.* and )?(\d{4}-\d\d-\d\d);", text)
+    load = re.search(r"load up to (\d+)", text)
+    rows: list[Row] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[0] in TASKS and cells[2]:
+            facts = int(cells[1].replace(",", ""))
+            rows.append({
+                "task": cells[0], "size": round(math.log10(facts)), "facts": facts,
+                "seconds": float(cells[2]), "answer": cells[5],
+                "megabytes": float(cells[4].replace(",", "")),
+                "day": days[1] if days else "", "load": float(load[1]) if load else 0.0,
+            })  # fmt: skip
+    return rows
 
 
 def page(rows: Sequence[Row]) -> str:

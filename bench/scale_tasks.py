@@ -77,10 +77,14 @@ def boosted(learner: ml.BoostedMLN | ml.BoostedRDN, workers: int = 1) -> Callabl
     return run
 
 
-def by_default(database: Database) -> str:
+def by_default(steps: int) -> Callable[[Database], str]:
     """Learn who advises whom, from as many examples as RDN-B takes by itself."""
-    model = ml.BoostedRDN(target="advisedBy", steps=3).fit([database]).model
-    return f"{len(model.rules()):,} rules"
+
+    def run(database: Database) -> str:
+        model = ml.BoostedRDN(target="advisedBy", steps=steps).fit([database]).model
+        return f"{len(model.rules()):,} rules"
+
+    return run
 
 
 def by_sql(database: Database) -> str:
@@ -243,7 +247,8 @@ IN_PLACE: dict[str, Callable[[Database], str]] = {
     "WPLL in place, 5 clauses": weights(FIVE),
     "grouped count in place": grouped,
     "RDN-B in place, 3 steps": boosted(_RDN),
-    "RDN-B in place, 3 steps, examples by default": by_default,
+    "RDN-B in place, 3 steps, examples by default": by_default(3),
+    "RDN-B in place, 10 steps, examples by default": by_default(10),
     "RDN-B in place by SQL, 1 step": by_sql,
 }
 """Tasks on the same facts in Parquet files, by DuckDB."""
