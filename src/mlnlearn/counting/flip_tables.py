@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import AnyInts, Codes, Ints, common_keys, places_among, times
 from mlnlearn.counting.query import CountTable
 from mlnlearn.counting.stack import Domains, Stack
@@ -84,12 +85,95 @@ class Flips:
         result = self.constant[database]
         for table in self.tables:
             result = result + lookup(stack, self.predicate, table, database, columns)
+        return result + self._products_at(stack, database, columns) if self.products else result
+
+    def _products_at(self, stack: Domains, database: AnyInts, columns: Sequence[AnyInts]) -> Ints:
+        """Return what the products add."""
+        matrices = _FactorMatrices.of(stack, self.predicate, self.products, len(database))
+        if matrices is not None:
+            return matrices.sums(stack, self.predicate, database, columns)
+        result = np.zeros(len(database), np.int64)
         for product in self.products:
             value = np.ones(len(result), np.int64)
             for factor in product.factors:
                 value = times(value, lookup(stack, self.predicate, factor, database, columns))
             result = result + value
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class _FactorMatrices:
+    """Factors of several products side by side: a row a constant at a place, a column a product.
+
+    Attributes
+    ----------
+    places
+        The places that factors are of.
+    starts
+        Where the rows of each place begin.
+    values
+        The factors; 1 throughout for products that have none of a place.
+    """
+
+    places: tuple[int, ...]
+    starts: Ints
+    values: Ints
+
+    @classmethod
+    def of(
+        cls, stack: Domains, predicate: Predicate, products: Sequence[FlipProduct], atoms: int
+    ) -> _FactorMatrices | None:
+        """Return the matrices; None where they are large, or sums might not fit in 64 bits."""
+        places = tuple(sorted({p for part in products for f in part.factors for p in f.places}))
+        sizes = [len(stack) * stack.size(predicate.types[place]) for place in places]
+        bounds = [math.prod(_highest(factor) for factor in part.factors) for part in products]
+        alone = all(len(factor.places) == 1 for part in products for factor in part.factors)
+        cells = sum(sizes) * len(products)
+        if not alone or cells > max(4 * atoms, _SMALL) * len(products) or sum(bounds) >= 2**62:
+            return None
+        starts = np.cumsum([0, *sizes[:-1]])
+        values = np.zeros((sum(sizes), len(products)), np.int64)
+        for number, part in enumerate(products):
+            own = {factor.places[0]: factor for factor in part.factors}
+            for place, start, size in zip(places, starts, sizes, strict=True):
+                if place in own:
+                    factor, bound = own[place], stack.key_sizes([predicate.types[place]])
+                    rows = start + keys_of((factor.database, factor.columns[0]), bound)
+                    values[rows, number] = factor.values
+                else:
+                    values[start : start + size, number] = 1
+        return cls(places, starts, values)
+
+    def sums(
+        self,
+        stack: Domains,
+        predicate: Predicate,
+        database: AnyInts,
+        columns: Sequence[AnyInts],
+    ) -> Ints:
+        """Return the sums of the products of some ground atoms."""
+        rows = np.empty((len(self.places), len(database)), np.int64)
+        for number, (place, start) in enumerate(zip(self.places, self.starts, strict=True)):
+            bound = stack.key_sizes([predicate.types[place]])
+            rows[number] = start + keys_of((database, columns[place]), bound)
+        added: Ints = _sums_of_products(self.values, rows)
+        return added
+
+
+def _highest(table: FlipTable) -> int:
+    return int(np.abs(table.values).max()) if len(table) else 0
+
+
+@njit(cache=True)
+def _sums_of_products(values, rows):  # type: ignore[no-untyped-def]
+    sums = np.zeros(rows.shape[1], np.int64)
+    for atom in range(rows.shape[1]):
+        for number in range(values.shape[1]):
+            product = values[rows[0, atom], number]
+            for place in range(1, rows.shape[0]):
+                product *= values[rows[place, atom], number]
+            sums[atom] += product
+    return sums
 
 
 def lookup(

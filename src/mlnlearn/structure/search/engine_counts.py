@@ -31,7 +31,7 @@ from mlnlearn.weights.pseudolikelihood import grouped, one_conditional
 from mlnlearn.weights.rows import Numbers, Rows
 
 # One clause of thousands that are tried may take so little of the memory that counting may take.
-_CLAUSES = 8
+_CLAUSES = 16
 
 
 @dataclass(frozen=True, slots=True)
