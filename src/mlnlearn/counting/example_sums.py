@@ -1,17 +1,20 @@
 """Sums over examples, by SQL where the facts are: for each candidate, of the examples that have it.
 
 What a learner sums over the examples of which a conjunction holds is a join, a distinct and a sum.
-The examples with their numbers are sent to the server; what comes back is a row a candidate. The
-numbers are such that sums are exact (see `mlnlearn.structure.boosting.regression`), so that every
-server gives the same.
+Which examples have which candidates is asked once, and kept at the server. Then numbers of examples
+are sent there, and what comes back is a row a candidate, in one statement. The numbers are such
+that sums are exact (see `mlnlearn.structure.boosting.regression`), so that every server gives the
+same.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import count
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +23,12 @@ from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern
-from mlnlearn.counting.sql_engine import Answer, FullServerError, SqlEngine
+from mlnlearn.counting.sql_engine import FullServerError, SqlEngine, StoringServer
 from mlnlearn.data.database import Database
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.resources import in_use
 
+_NAMES = count()
 _BRANCHES = 48  # candidates in a statement
 _LEAST_OF_DUCKDB = 128 << 20
 _BYTES_OF_ARGUMENT = 18  # what an argument of a fact takes in memory, with the lookups it is in
@@ -36,6 +40,22 @@ class AskedCandidates:
 
     body: Body
     slot: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StoredView:
+    """Examples at a server: their table, those of who has which candidates, and which these are."""
+
+    table: str
+    tables: list[str] = field(default_factory=list)
+    places: dict[tuple[AskedCandidates, bool], tuple[str, int]] = field(default_factory=dict)
+
+
+def _let_go(server: StoringServer, views: dict[int, _StoredView], key: int) -> None:
+    view = views.pop(key)
+    with suppress(Exception):  # the server may be gone before us
+        for table in (view.table, *view.tables):
+            server.drop(table)
 
 
 def counted_elsewhere(world: Objects) -> ExampleSums | None:
@@ -88,23 +108,24 @@ class ExampleSums:
     ...     groundings = sums.groundings(people, likes)
     ...     numbers = {"g": np.array([2.0, 4.0, 8.0])}
     ...     asked = [AskedCandidates(likes, None)]
-    ...     found = sums.sums(people, numbers, asked, existential=True)
+    ...     found = sums.sums(people, np.arange(3), numbers, asked, existential=True)
     >>> groundings.tolist(), found
     ([2, 0, 0], [{0: [2.0]}])
     """
 
     def __init__(self, engine: SqlEngine) -> None:
-        self.engine, self.server = engine, engine.server
-        self._names = count()
+        self.engine = engine
+        self.server = cast("StoringServer", engine.server)  # as those of Spark and DuckDB are
         self._together = _BRANCHES
+        self._views: dict[int, _StoredView] = {}
 
     def groundings(self, examples: Codes, body: Body) -> Ints:
         """Return how many groundings a conjunction has for each example."""
         joins, _ = self._joins(AskedCandidates(body, None), len(examples) - 1)
-        with self._uploaded(examples, {}) as table:
-            found = self.server.fetch(
-                f"SELECT v.r AS r, count(*) AS n FROM {table} v{joins} GROUP BY v.r"
-            )
+        table = self._view(examples).table
+        found = self.server.fetch(
+            f"SELECT v.r AS r, count(*) AS n FROM {table} v{joins} GROUP BY v.r"
+        )
         counts = np.zeros(examples.shape[1], np.int64)
         counts[np.asarray(found["r"], np.int64)] = np.asarray(found["n"], np.int64)
         return counts
@@ -112,6 +133,7 @@ class ExampleSums:
     def sums(
         self,
         examples: Codes,
+        chosen: Ints,
         numbers: Mapping[str, NDArray[np.float64]],
         asked: Sequence[AskedCandidates],
         *,
@@ -122,10 +144,13 @@ class ExampleSums:
         Parameters
         ----------
         examples
-            A row of databases, then one of each argument's objects.
+            A row of databases, then one of each argument's objects. What is known of them at the
+            server is let go of with this array.
+        chosen
+            The examples that are summed.
         numbers
-            What is summed; the first two times the groundings, and their square, unless
-            `existential`.
+            What is summed, of each of these; the first two times the groundings, and their square,
+            unless `existential`.
         asked
             The candidates.
         existential
@@ -135,31 +160,55 @@ class ExampleSums:
         -------
         For each candidate, its sums by the code of the constant; 0 where there is no slot.
         """
-        found: list[dict[int, list[float]]] = [{} for _ in asked]
+        view = self._view(examples)
+        places = self._stored(view, len(examples) - 1, asked, existential)
         factors = {} if existential else {0: "q.m * ", 1: "q.m * q.m * "}
         totals = ", ".join(
             f"sum({factors.get(place, '')}v.{name}) AS {name}" for place, name in enumerate(numbers)
         )
-        with self._uploaded(examples, numbers) as table:
-            branches = [
-                self._branch(table, len(examples) - 1, number, candidates, existential)
-                for number, candidates in enumerate(asked)
-            ]
-            for rows in self._answers(table, totals, branches):
-                for number, slot, *sums in zip(*(c.tolist() for c in rows.values()), strict=True):
-                    found[number][int(slot)] = sums
-        return found
+        found: dict[int, dict[int, list[float]]] = {}
+        tables = dict.fromkeys(table for table, _ in places)
+        counted = " UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)
+        with self._uploaded({"r": chosen.astype(np.int32), **numbers}) as table:
+            rows = self.server.fetch(
+                f"SELECT q.k AS k, q.s AS s, {totals} FROM ({counted}) q"
+                f" JOIN {table} v ON v.r = q.r GROUP BY q.k, q.s"
+            )
+        for number, slot, *sums in zip(*(c.tolist() for c in rows.values()), strict=True):
+            found.setdefault(int(number), {})[int(slot)] = sums
+        return [found.get(number, {}) for _, number in places]
 
-    def _answers(self, table: str, totals: str, branches: Sequence[str]) -> Iterator[Answer]:
-        """Execute branches, several in a statement: fewer where the server has no room for them."""
-        waiting = list(branches)
+    def _view(self, examples: Codes) -> _StoredView:
+        """Return what the server has of some examples; they are sent there first, once."""
+        key = id(examples)
+        if key not in self._views:
+            columns = {f"a{place}": column for place, column in enumerate(examples[1:])}
+            with self._uploaded(
+                {"r": np.arange(examples.shape[1], dtype=np.int32), **columns}
+            ) as t:
+                table = self.server.create(f"view{next(_NAMES)}", f"SELECT * FROM {t}")
+            self._views[key] = _StoredView(table)
+            weakref.finalize(examples, _let_go, self.server, self._views, key).atexit = False
+        return self._views[key]
+
+    def _stored(
+        self,
+        view: _StoredView,
+        heads: int,
+        asked: Sequence[AskedCandidates],
+        existential: bool,
+    ) -> list[tuple[str, int]]:
+        """Return the tables of who has candidates, and the numbers that these have there."""
+        waiting = [item for item in dict.fromkeys(asked) if (item, existential) not in view.places]
         while waiting:
             chosen = waiting[: self._together]
+            numbers = [next(_NAMES) for _ in chosen]
+            branches = [
+                self._branch(view.table, heads, number, item, existential)
+                for number, item in zip(numbers, chosen, strict=True)
+            ]
             try:
-                yield self.server.fetch(
-                    f"SELECT q.k AS k, q.s AS s, {totals} FROM ({' UNION ALL '.join(chosen)}) q"
-                    f" JOIN {table} v ON v.r = q.r GROUP BY q.k, q.s"
-                )
+                table = self.server.create(f"having{numbers[0]}", " UNION ALL ".join(branches))
             except FullServerError as error:
                 if len(chosen) == 1:
                     raise MemoryLimitError(
@@ -169,19 +218,16 @@ class ExampleSums:
                     ) from error
                 self._together = (len(chosen) + 1) // 2
                 continue
+            view.tables.append(table)
+            for number, item in zip(numbers, chosen, strict=True):
+                view.places[item, existential] = table, number
             del waiting[: len(chosen)]
+        return [view.places[item, existential] for item in asked]
 
     @contextmanager
-    def _uploaded(
-        self, examples: Codes, numbers: Mapping[str, NDArray[np.float64]]
-    ) -> Iterator[str]:
-        """Send examples and their numbers to the server for a while, as the table that is named."""
-        columns: dict[str, NDArray[np.generic]] = {
-            "r": np.arange(examples.shape[1], dtype=np.int32),
-            **{f"a{place}": column for place, column in enumerate(examples[1:])},
-            **numbers,
-        }
-        table = self.server.load(f"examples{next(self._names)}", columns)
+    def _uploaded(self, columns: Mapping[str, NDArray[np.generic]]) -> Iterator[str]:
+        """Send columns to the server for a while, as the table that is named."""
+        table = self.server.load(f"examples{next(_NAMES)}", columns)
         try:
             yield table
         finally:

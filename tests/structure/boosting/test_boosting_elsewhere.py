@@ -59,21 +59,54 @@ def test_facts_that_fit_are_joined_in_memory(facts, monkeypatch):
 
 def test_a_server_without_room_is_asked_for_less_at_a_time_and_then_refused(monkeypatch):
     database = university(20, areas=1, rng=3).databases[0]
-    publication = database.schema["publication"]
-    asked = [example_sums.AskedCandidates((Pattern(publication, (1, 0)),), None)] * 5
+    names = ("publication", "taughtBy", "ta", "inPhase", "hasPosition")
+    patterns = [database.schema[name] for name in names]
+    asked = [
+        example_sums.AskedCandidates(
+            (
+                Pattern(
+                    p, tuple(0 if kind == "person" else k + 1 for k, kind in enumerate(p.types))
+                ),
+            ),
+            None,
+        )
+        for p in patterns
+    ]
     people = np.array([[0, 0], [0, 1]], np.int32)
+    given = people, np.arange(2), {"g": np.ones(2)}, asked
     with ml.DuckEngine([database], threads=1) as engine:
         sums = example_sums.ExampleSums(engine)
-        expected = sums.sums(people, {"g": np.ones(2)}, asked, existential=True)
-        fetch, most = engine.server.fetch, [2]
+        expected = sums.sums(*given, existential=True)
+        assert any(expected)
+        fetch, most, made = engine.server.fetch, [2], []
 
         def fetch_little(statement):
+            made.append(statement)
             if statement.count("DISTINCT") > most[0]:
                 raise FullServerError("no room")
             return fetch(statement)
 
         monkeypatch.setattr(engine.server, "fetch", fetch_little)
-        assert sums.sums(people, {"g": np.ones(2)}, asked, existential=True) == expected
+        assert sums.sums(*given, existential=True) == expected
+        assert not any("DISTINCT" in statement for statement in made)  # who has what is kept
+        assert example_sums.ExampleSums(engine).sums(*given, existential=True) == expected
+        assert any("DISTINCT" in statement for statement in made)
         most[0] = 0
         with pytest.raises(ml.MemoryLimitError, match="do not fit"):
-            sums.sums(people, {"g": np.ones(2)}, asked, existential=True)
+            example_sums.ExampleSums(engine).sums(*given, existential=True)
+
+
+def test_what_is_kept_of_examples_goes_with_them():
+    database = university(20, areas=1, rng=3).databases[0]
+    asked = [example_sums.AskedCandidates((Pattern(database.schema["publication"], (1, 0)),), None)]
+    with ml.DuckEngine([database], threads=1) as engine:
+        sums = example_sums.ExampleSums(engine)
+        people = np.array([[0, 0], [0, 1]], np.int32)
+        before = len(engine.server.fetch("SHOW TABLES")["name"])
+        sums.sums(people, np.arange(2), {"g": np.ones(2)}, asked, existential=True)
+        kept = len(engine.server.fetch("SHOW TABLES")["name"])
+        del people
+        after = len(engine.server.fetch("SHOW TABLES")["name"])
+    assert kept >= before + 2
+    assert after <= kept - 2
+    assert not sums._views

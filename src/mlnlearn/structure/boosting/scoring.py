@@ -122,7 +122,8 @@ def _sum_elsewhere(
             for start, template in slab.templates
         ]
         found = elsewhere.sums(
-            np.ascontiguousarray(first.view.examples[:, members]),
+            first.view.examples,
+            members,
             dict(zip(names, map(np.ascontiguousarray, columns), strict=False)),
             [candidates for _, _, candidates in asked],
             existential=terms.regression.existential,
