@@ -33,6 +33,17 @@ PROGRAM = np.dtype(
 
 
 @njit(cache=True)
+def first_of_keys(keys, space):  # type: ignore[no-untyped-def]
+    """Return, for each number below `space`, the place of its first among sorted keys; then all."""
+    first = np.zeros(space + 1, np.int32)
+    for at in range(len(keys)):
+        first[keys[at] + 1] += 1
+    for number in range(space):
+        first[number + 1] += first[number]
+    return first
+
+
+@njit(cache=True)
 def first_of_buckets(keys, shift, buckets):  # type: ignore[no-untyped-def]
     """Return, for each bucket of sorted keys, the number of its first; then that of all keys."""
     first = np.empty(buckets + 1, np.int32)

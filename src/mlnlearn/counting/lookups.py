@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, run_starts, sort_keys
-from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, first_of_buckets
+from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, first_of_buckets, first_of_keys
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.logic.atoms import Predicate
@@ -167,9 +167,7 @@ class Lookups:
         program = np.zeros(1, PROGRAM)
         if space <= max(_MOST_DENSE, 4 * len(keys)):
             program["shift"] = -1
-            starts = np.zeros(space + 1, np.int32)
-            np.cumsum(np.bincount(keys, minlength=space), out=starts[1:])
-            program["ranges_at"] = self.arena.add("starts", starts)
+            program["ranges_at"] = self.arena.add("starts", first_of_keys(keys, space))
             return program
         first = run_starts(keys)
         distinct = keys[first]
