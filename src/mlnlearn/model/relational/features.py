@@ -218,6 +218,11 @@ def words(feature: Feature) -> str:
     --------
     >>> words(Feature((Forward("album"), Forward("artist")), "")), words(Feature((), "price"))
     ('artist of its album', 'price')
+    >>> orders, items = Backward("orders", "customer", "sum"), Backward("item", "order", "sum")
+    >>> words(Feature((orders, items), "price"))
+    'sum price of item by order, of all orders by customer'
+    >>> words(Feature((Backward("orders", "customer", "mean"), items), "price"))
+    'mean over orders by customer of the sum price of item by order'
     """
     text = "" if feature.column is None else (feature.column or "name")
     steps = feature.steps
@@ -227,7 +232,7 @@ def words(feature: Feature) -> str:
     if feature.value is not None:
         text = f"{text} = {feature.value}"
     inner = feature.column is None  # nothing to speak of yet but rows
-    counted = False
+    counted: Aggregate | None = None
     for number, step in reversed(list(enumerate(steps))):
         first = number == 0
         if isinstance(step, Forward):
@@ -237,15 +242,15 @@ def words(feature: Feature) -> str:
             before = steps[number - 1] if number else None
             told = isinstance(before, Forward) and before.link == step.link
             text = _backward(step, text, inner, feature.value is not None, told, counted)
-            counted = True
+            counted = step.aggregate
         inner = False
     return text
 
 
 def _backward(
-    step: Backward, text: str, rows_only: bool, flag: bool, told: bool, counted: bool
+    step: Backward, text: str, rows_only: bool, flag: bool, told: bool, counted: Aggregate | None
 ) -> str:
-    """Say an aggregate over rows that point here; `counted` if `text` is one already."""
+    """Say an aggregate over rows that point here; `counted` is the one that `text` says already."""
     which = step.rows
     if step.last is not None:
         which = f"the last {step.last} {which}"
@@ -255,10 +260,13 @@ def _backward(
     if rows_only or step.aggregate == "since":
         joint = " " if step.aggregate in ("exists", "since") else " of "
         return f"{_WORDS[step.aggregate]}{joint}{which}{by}"
-    if flag and counted and step.aggregate == "sum":
+    if step.aggregate == "sum" and ((flag and counted) or counted in ("sum", "count")):
         return f"{text}, of all {which}{by}"
     if flag and step.aggregate in _OF_FLAGS and (step.aggregate == "exists" or not counted):
         return f"{_OF_FLAGS[step.aggregate]} {which}{by} with {text}"
+    if counted:
+        the = "" if counted == "exists" else "the "
+        return f"{_WORDS[step.aggregate]} over {which}{by} of {the}{text}"
     return f"{_WORDS[step.aggregate]} {text} of {which}{by}"
 
 

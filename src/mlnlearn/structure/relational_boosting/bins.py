@@ -12,6 +12,7 @@ from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.structure.relational_boosting.grow import MISSING, OTHER
 
 MOST_BINS = 254
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,8 @@ def binning(
     --------
     >>> binning(Values(np.array([1.0, 1.0, 2.0, np.nan, 5.0])), 1).edges.tolist()
     [1.5, 3.5]
+    >>> binning(Values(86_400.0 * np.array([1.0, 2.0, 5.0])), 1).edges.tolist()
+    [86400.0, 259200.0]
     """
     known = values.values[~np.isnan(values.values)]
     if values.names is not None:
@@ -85,7 +88,9 @@ def binning(
         goals = np.linspace(0, len(known), most + 1)[1:-1]
         cuts = np.unique(cuts[np.minimum(np.searchsorted(at, goals), len(cuts) - 1)])
     low, high = distinct[cuts], distinct[np.minimum(cuts + 1, len(distinct) - 1)]
-    return Binning(low + (high - low) / 2)
+    edges = low + (high - low) / 2
+    # between two days lies the first of them, not a noon
+    return Binning(edges - edges % _DAY if not np.any(distinct % _DAY) else edges)
 
 
 def screening_scores(
