@@ -1,5 +1,11 @@
 """Boosting that sums where the facts are gives the models that boosting in memory gives."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -9,6 +15,7 @@ from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.counting.sql_engine import FullServerError
 from mlnlearn.data.synthetic import university
+from mlnlearn.structure.boosting.fit import Boosting
 
 LEARNERS = {
     "dependency network": ml.BoostedRDN(target="advisedBy", steps=1, max_leaves=4),
@@ -110,3 +117,50 @@ def test_what_is_kept_of_examples_goes_with_them():
     assert kept >= before + 2
     assert after <= kept - 2
     assert not sums._views
+
+
+KILLED = """
+import os, signal, sys
+import mlnlearn as ml
+from mlnlearn.counting import example_sums
+from mlnlearn.structure.boosting.fit import Boosting
+example_sums._BYTES_OF_ARGUMENT = 1 << 40
+step = Boosting.step
+
+def last_step(self):
+    if self.done == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    step(self)
+
+Boosting.step = last_step
+with ml.counting_with("duckdb", "400MB"):
+    learner = ml.BoostedRDN(target="advisedBy", steps=2, max_leaves=3, bodies=("publication",))
+    learner.fit([ml.facts_in_place(sys.argv[1])], ml.Run(checkpoint=sys.argv[2]))
+"""
+
+
+def test_a_killed_run_by_sql_is_taken_up_again_and_leaves_no_scratch(facts, tmp_path, monkeypatch):
+    learner = ml.BoostedRDN(target="advisedBy", steps=2, max_leaves=3, bodies=("publication",))
+    monkeypatch.setattr(example_sums, "_BYTES_OF_ARGUMENT", 1 << 40)
+    scratch, journal = tmp_path / "scratch", tmp_path / "journal"
+    scratch.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", KILLED, str(facts), str(journal)],
+        env={**os.environ, "TMPDIR": str(scratch)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL
+    begun = journal.read_text("utf-8").splitlines()
+    steps = []
+    step = Boosting.step
+    monkeypatch.setattr(Boosting, "step", lambda self: steps.append(self.done) or step(self))
+    with ml.counting_with("duckdb", "400MB"):
+        placed = ml.facts_in_place(facts)
+        found = learner.fit([placed], ml.Run(checkpoint=journal)).model
+        assert (len(begun), steps) == (2, [1])
+        expected = learner.fit([placed]).model
+    assert found.rules() == expected.rules()
+    for _ in range(100):  # what watches the process needs a moment
+        if not any(scratch.iterdir()):
+            break
+        time.sleep(0.05)
+    assert not any(scratch.iterdir())
