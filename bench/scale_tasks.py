@@ -119,7 +119,7 @@ def on_spark(database: Database) -> str:
 
 
 def threads(database: Database) -> str:
-    """Compare the seconds on the clock of one thread and of two, and what these could be at best."""
+    """Compare the seconds on the clock of one thread and of two, and say what could be at best."""
     examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
     learner = ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)
     took, rules = [], []
