@@ -1,5 +1,7 @@
 """One contract for all learners: data in any form, interrupted and resumed, out of time."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,7 @@ FLAGS = 'person.columns = { old = { as = "flag" }, ill = { as = "flag" } }'
 LOADED = ml.build_database(tables(1), FLAGS)
 OTHER = ml.build_database(tables(2), FLAGS)
 LARGER = ml.build_database(tables(1, 60), FLAGS)
+MANY = ml.build_database(tables(1, 200), FLAGS)
 
 
 def enough(name):
@@ -148,6 +151,26 @@ def test_out_of_time(name, tmp_path):
         # what was done is kept: more time, and the run goes on to its end
         assert text(learner(name).fit(data, ml.Run(checkpoint=path)).model) == text(whole.model)
     assert len(models) > 1
+
+
+LONGER = {
+    **{name: {"steps": 500} for name in ("mln-bt", "mln-bc", "rdn-b")},
+    **{name: {"iterations": 200} for name in ("sem", "h-sem")},
+    "boost": {"steps": 2000, "patience": 2000},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_phase_runs_past_the_time(name):
+    """By the processor's clock, on data and settings for which most learners need more time."""
+    limit, entry = 0.6, LEARNERS[name]
+    larger = {key: value for key, value in SETTINGS[name].items() if key != "max_clauses"}
+    larger |= {"max_literals": 4} if "max_literals" in larger else {}
+    learner(name).fit(LOADED)  # compiles what there is to compile
+    made = entry.load()(**larger | LONGER.get(name, {}), **entry.fixed)
+    started = time.process_time()
+    made.fit(MANY, ml.Run(max_seconds=limit, clock=time.process_time))
+    assert time.process_time() - started <= 1.1 * limit + 0.1
 
 
 def test_tables_as_they_are():

@@ -210,16 +210,19 @@ def collect(  # type: ignore[no-untyped-def]
     constants,
     bounds,
     limits,
+    before,
     listed,
     room,
     tick,
 ):
     """Collect the rows and candidates of queries; see `PathEvidence`.
 
+    `limits` are those of walks, and of rows in all and at once; `before` is what was found of the
+    queries before: rows, candidates and uses of rules. Ends early where a limit of rows is reached.
     `listed` is -1, or the number that the first rule with constants gets in rows of its own. `room`
     holds arrays as long as there are entities, whose stamps are below `tick`.
     """
-    most_walks, most_rows = limits
+    most_walks, most_rows, at_once = limits
     width = 2 * KINDS + 2
     walks = np.empty((1 << 10, depth + 1), np.int32)
     said = np.empty((1 << 10, 3), np.int32)
@@ -231,7 +234,10 @@ def collect(  # type: ignore[no-untyped-def]
     touched, place_of = room.touched, room.place_of
     done, seen = 0, 0
     for query in range(len(sources)):
-        if max(row_count, total, seen // _SEEN) >= most_rows:
+        if max(row_count, total, seen // _SEEN) >= at_once:
+            break
+        uses = (before[2] + seen) // _SEEN
+        if max(before[0] + row_count, before[1] + total, uses) >= most_rows:
             break
         done += 1
         x, answer = sources[query], answers[query]
@@ -281,5 +287,6 @@ def collect(  # type: ignore[no-untyped-def]
         candidate_starts[: done + 1],
         candidates[:total].copy(),
         shared[:total].copy(),
+        seen,
         tick,
     )

@@ -13,12 +13,14 @@ is part of is lowered by it, so that a rule is not judged by what it was made fr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.arrays import bounds_of
 from mlnlearn.counting.evidence_kernels import (
     KINDS,
     SCALE,
@@ -31,6 +33,9 @@ from mlnlearn.counting.evidence_kernels import (
 from mlnlearn.counting.path_rules import ConstantRules, LinkRules
 from mlnlearn.counting.walks import edge_arrays
 from mlnlearn.data.graph import Codes, Graph, Longs
+from mlnlearn.run import check_time
+
+_AT_ONCE = 1 << 14  # rows or candidates that are collected at once
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +77,23 @@ class RuleEvidence:
     candidate_starts: Longs
     candidates: Codes
     shared: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[RuleEvidence]) -> RuleEvidence:
+        """Return the evidence for several lots of queries, one after the other."""
+
+        def starts(each: Sequence[Longs]) -> Longs:
+            return bounds_of(np.concatenate([np.diff(one) for one in each]))
+
+        return cls(
+            starts([part.row_starts for part in parts]),
+            np.concatenate([part.rules for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.walks for part in parts]),
+            starts([part.candidate_starts for part in parts]),
+            np.concatenate([part.candidates for part in parts]),
+            np.concatenate([part.shared for part in parts]),
+        )
 
     def open_shares(self) -> Floats:
         """Return of each candidate 1 - p for the noisy-or p of all its rules."""
@@ -174,15 +196,40 @@ class Collector:
             Whether there are rows for rules with constants, too: their numbers follow those of the
             closed rules.
         """
-        count, relations = len(sources), len(self.graph.relations)
+        count = len(sources)
         given = np.full(count, -1, np.int64) if answers is None else answers.astype(np.int64)
         more = np.empty((count, 0), np.int64) if strangers is None else strangers.astype(np.int64)
-        trie = rules.trie
+        queries = sources.astype(np.int64), given, more
+        listed = len(rules.paths) if list_constants else -1
         room = self._room()
-        found = collect(
-            sources.astype(np.int64),
-            given,
-            more,
+        parts: list[RuleEvidence] = []
+        done, before = 0, (0, 0, 0)
+        while True:
+            check_time()  # compiled loops cannot be stopped: they get no more than takes a moment
+            left = [column[done:] for column in queries]
+            part, seen = self._part(room, rules, left, (most_rows, _AT_ONCE), before, listed)
+            parts.append(part)
+            rows, candidates = len(part.rules), len(part.candidates)
+            before = before[0] + rows, before[1] + candidates, before[2] + seen
+            done += len(part.row_starts) - 1
+            if done == count or len(part.row_starts) == 1:
+                break
+        self._rooms.append(room)
+        return parts[0] if len(parts) == 1 else RuleEvidence.joined(parts)
+
+    def _part(
+        self,
+        room: _Room,
+        rules: LinkRules,
+        queries: Sequence[Longs],
+        limits: tuple[int, int],
+        before: tuple[int, int, int],
+        listed: int,
+    ) -> tuple[RuleEvidence, int]:
+        """Collect the evidence for the first of some queries, and count the uses of rules."""
+        relations, trie = len(self.graph.relations), rules.trie
+        *found, seen, room.tick = collect(
+            *queries,
             (rules.link, (rules.link + relations) % (2 * relations), relations),
             edge_arrays(self.graph.edges),
             trie.arrays,
@@ -190,12 +237,14 @@ class Collector:
             RuleCounts(rules.support.astype(np.int64), rules.body.astype(np.int64)),
             self._constants,
             (self.smoothing, self.least_support),
-            (self.most_walks, most_rows),
-            len(rules.paths) if list_constants else -1,
+            (self.most_walks, *limits),
+            before,
+            listed,
             room.arrays,
             room.tick,
         )
-        return self._evidence(room, *found)
+        row_starts, rows, *others = found
+        return RuleEvidence(row_starts, *rows.T.copy(), *others), seen
 
     def _room(self) -> _Room:
         """Return arrays that no other thread uses."""
@@ -203,21 +252,6 @@ class Collector:
             return self._rooms.pop()
         except IndexError:
             return _Room(len(self.graph.entities))
-
-    def _evidence(
-        self,
-        room: _Room,
-        row_starts: Longs,
-        rows: Codes,
-        candidate_starts: Longs,
-        candidates: Codes,
-        shared: Floats,
-        tick: int,
-    ) -> RuleEvidence:
-        room.tick = tick
-        self._rooms.append(room)
-        rules, places, walks = (rows[:, place].copy() for place in range(3))
-        return RuleEvidence(row_starts, rules, places, walks, candidate_starts, candidates, shared)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rooms": []}
