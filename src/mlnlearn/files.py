@@ -33,6 +33,8 @@ MAPPING_MARK = "# mlnlearn mapping\n"
 """The first line of a mapping of tables."""
 ANSWERS_MARK = "atom,probability,standard_error,method\n"
 """The first line of answers that we write."""
+ROWS_MARKS = ("row,probability\n", "row,prediction\n", "row,prediction,probability\n")
+"""The first line of answers for rows that we write, where no task has columns of its own."""
 RANKED_MARK = "entity,score,known\n"
 """The first line of ranked entities that we write."""
 PARQUET_MARK = "mlnlearn answers"
@@ -49,6 +51,7 @@ _MARKS = tuple(
         '{\n "learner": "',  # results of an evaluation, of one learner and of several
         '[\n {\n  "learner": "',
         ANSWERS_MARK,
+        *ROWS_MARKS,
         RANKED_MARK,
         MAPPING_MARK,
         PATH_RULES_MARK,

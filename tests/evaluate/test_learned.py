@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import mlnlearn as ml
+from mlnlearn.files import is_ours
 
 BOOST = ml.RelationalBoost(target="customer.left", steps=30)
 
@@ -109,3 +110,15 @@ def test_answers_come_in_the_order_of_the_table(learned, tmp_path):
     assert [row["row"] for row in learned.query(tmp_path).records()] == in_turn
     plain = {row["row"]: row for row in learned.query(asked).records()}
     assert all(plain[row["row"]] == row for row in learned.query({"customer": mixed}).records())
+
+
+def test_answers_for_rows_may_be_written_again(learned, tmp_path):
+    asked, _, _ = frames(9, 5, known=False)
+    learned.query(asked).save(tmp_path / "flags.csv")
+    ages = {"customer": frames(200, 6)[0]["customer"].drop("left")}
+    for column in ("age", "plan"):
+        learner = ml.RelationalBoost(target=f"customer.{column}", steps=2)
+        found = ml.learn(ages, learner.target, learner=learner)
+        found.query(ages).save(tmp_path / f"{column}.csv")
+    assert all(map(is_ours, tmp_path.iterdir()))
+    assert len(list(tmp_path.iterdir())) == 3
