@@ -103,8 +103,15 @@ class Grown:
     def values(self, tree: Tree) -> Floats:
         """Return each example's value under a tree of the same shape."""
         leaves = np.array([path.value for path in tree.paths])
-        found: Floats = leaves[self.leaf]
-        return found if self.counts is None else found * self.counts
+        found = np.empty(len(self.leaf))
+
+        def fill(part: slice) -> None:
+            np.take(leaves, self.leaf[part], out=found[part], mode="clip")
+            if self.counts is not None:
+                found[part] *= self.counts[part]
+
+        in_slices(fill, len(found))
+        return found
 
 
 def grow_tree(
@@ -199,7 +206,7 @@ class _GrowingTree:
         reached = np.empty(len(self.of), np.bool_)
 
         def fill(part: slice) -> None:
-            np.take(found, self.of[part], out=reached[part])
+            np.take(found, self.of[part], out=reached[part], mode="clip")
 
         in_slices(fill, len(reached))
         return reached
@@ -233,8 +240,8 @@ class _GrowingTree:
 
     def _send(self, branch: _Branch, longer: Body, yes: int, no: int) -> None:
         """Send on the examples of a branch: those with a longer conjunction, and the others."""
-        reached = self._reached(branch)
         self.numbers += 2
+        counts = None
         if self.groundings is None:
             holds = self.features.holds(longer)
         else:
@@ -242,9 +249,16 @@ class _GrowingTree:
             holds = counts > 0
             if counts.itemsize > self.groundings.itemsize:
                 self.groundings = self.groundings.astype(counts.dtype)
-            np.copyto(self.groundings, counts, where=reached & holds)
-        self.of[reached & holds] = yes
-        self.of[reached & ~holds] = no
+
+        def send(part: slice) -> None:
+            of, inside = self.of[part], self.of[part] == branch.number
+            there = inside & holds[part]
+            of[inside] = no
+            of[there] = yes
+            if counts is not None and self.groundings is not None:
+                np.copyto(self.groundings[part], counts[part], where=there)
+
+        in_slices(send, len(self.of))
 
     def _sums(self, branch: _Branch, regression: Regression) -> NodeSums:
         """Return sums over a branch: what is left of those before, where fewer went elsewhere.

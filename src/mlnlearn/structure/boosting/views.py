@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, pack
 from mlnlearn.counting.pattern import Body, Pattern
+from mlnlearn.threads import in_slices
 
 Number = TypeVar("Number", np.integer, np.bool_)
 
@@ -113,7 +114,12 @@ class ExampleView:
 
     def spread(self, values: NDArray[Number]) -> NDArray[Number]:
         """Give every example the value of its row."""
-        return values if self.of is None else values[self.of]
+        of = self.of
+        if of is None:
+            return values
+        found = np.empty(len(of), values.dtype)
+        in_slices(lambda part: np.take(values, of[part], out=found[part], mode="clip"), len(of))
+        return found
 
 
 class ExampleViews:
