@@ -24,7 +24,8 @@ from mlnlearn.data.synthetic.messy import messy_shop
 from mlnlearn.data.synthetic.planted_graph import planted_graph
 from mlnlearn.data.triple_view import graph_database
 from mlnlearn.errors import InputError
-from mlnlearn.evaluate.held_out import HeldOutSplit, split_examples, withheld
+from mlnlearn.evaluate.held_out_data import withheld
+from mlnlearn.evaluate.row_split import HeldOutSplit, split_examples
 
 MOST_EXAMPLES = 20_000
 """Of a relation with more possible rows, those that do not exist are a sample."""

@@ -15,9 +15,10 @@ from threadpoolctl import threadpool_limits
 
 import mlnlearn
 from mlnlearn.evaluate.auto import Auto
-from mlnlearn.evaluate.held_out import HeldOutSplit, answers_for, baseline
+from mlnlearn.evaluate.held_out import answers_for, baseline
 from mlnlearn.evaluate.measure import measured
 from mlnlearn.evaluate.metrics import scores
+from mlnlearn.evaluate.row_split import HeldOutSplit
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 from studies import default_data, propositional

@@ -10,7 +10,9 @@ from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import relational
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
-from mlnlearn.evaluate.held_out import held_out_scores, row_scores, split_examples, withheld
+from mlnlearn.evaluate.held_out import held_out_scores, row_scores
+from mlnlearn.evaluate.held_out_data import withheld
+from mlnlearn.evaluate.row_split import split_examples
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
 

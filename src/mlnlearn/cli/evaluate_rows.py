@@ -20,7 +20,8 @@ from mlnlearn.files import write_files
 from mlnlearn.registry import Entry
 
 if TYPE_CHECKING:  # loading the evaluation can wait until the command runs
-    from mlnlearn.evaluate.held_out import HeldOut, SplitBy
+    from mlnlearn.evaluate.held_out import HeldOut
+    from mlnlearn.evaluate.row_split import SplitBy
 
 
 def evaluate_rows(

@@ -1,7 +1,6 @@
 """Scores on rows that a learner did not see: a share of the examples is kept aside.
 
-Where rows have times, the latest are kept aside; of several databases, whole ones; else rows are
-drawn at random, alike from every class. Beside each score stands that of a *baseline* which knows
+Beside each score stands that of a *baseline* which knows
 how often each class occurs, or the median of the numbers, and nothing else.
 """
 
@@ -9,35 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import Number, Place, Relational, relational
 from mlnlearn.data.bands import banded_like
-from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
-from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.reading import OTHER
 from mlnlearn.errors import InputError
 from mlnlearn.evaluate.ask import MARGINALS, atom_probabilities
+from mlnlearn.evaluate.held_out_data import keys_of, withheld
 from mlnlearn.evaluate.probability import cll
 from mlnlearn.evaluate.ranking import Floats, auc_pr, auc_roc
+from mlnlearn.evaluate.row_split import HeldOutSplit, Mask, SplitBy, split_examples
 from mlnlearn.evaluate.rows import SECONDS_OF_A_DAY, is_time, row_answers
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.run import Notes, Run
 
-Mask = NDArray[np.bool_]
-
-SplitBy = Literal["auto", "time", "random"]
-"""How rows are kept aside: the latest, or any."""
 _LEAST = 1e-6
 _MOST_EXAMPLES = 200_000
-FEWEST = 20
-"""With fewer examples of known label than this, none are kept aside."""
 
 
 NAMES = {
@@ -48,81 +39,6 @@ NAMES = {
     "mae": "mean absolute error",
 }
 """Scores of rows, in words."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutSplit:
-    """Which examples are kept aside.
-
-    Attributes
-    ----------
-    test
-        Those kept aside.
-    how
-        How they were chosen, in words.
-    """
-
-    test: Mask
-    how: str
-
-    def training(self, examples: RowExamples) -> RowExamples:
-        """Return the examples with the labels of those kept aside hidden."""
-        return replace(examples, label=np.where(self.test, np.nan, examples.label))
-
-
-def split_examples(
-    examples: RowExamples,
-    *,
-    share: float = 0.2,
-    seed: int = 0,
-    by: SplitBy = "auto",
-    times: Floats | None = None,
-) -> HeldOutSplit | None:
-    """Choose examples to be kept aside; None where there are too few of them.
-
-    Parameters
-    ----------
-    examples
-        Rows with labels.
-    share
-        The share that is kept aside.
-    seed
-        Of the draw.
-    by
-        ``"time"`` keeps the latest rows aside, ``"random"`` any; by default the latest where
-        questions have moments.
-    times
-        When rows are from, where they have no moments.
-    """
-    known = np.flatnonzero(examples.known)
-    if len(known) < FEWEST:
-        return None
-    test = np.zeros(len(examples.label), np.bool_)
-    parts = np.unique(examples.base.part[known])
-    times = times if by == "time" and examples.base.times is None else examples.base.times
-    if by == "time" and (times is None or not len(np.unique(times[known])) > 1):
-        raise InputError(
-            f"{examples.home.row_set} has no times to split by",
-            hint="split at random, or say in a mapping which column is the time",
-        )
-    if len(parts) > 1:
-        number = max(1, round(share * len(parts)))
-        chosen = parts[-number:]
-        test[known[np.isin(examples.base.part[known], chosen)]] = True
-        how = f"{number} of {len(parts)} databases"
-    elif by != "random" and times is not None and len(np.unique(times[known])) > 1:
-        limit = np.nanquantile(times[known], 1 - share, method="higher")
-        test[known[times[known] >= limit]] = True
-        how = f"the latest {test.sum() / len(known):.0%} of the rows"
-    else:
-        rng = np.random.default_rng(seed)
-        groups = examples.label[known] if examples.classes else np.zeros(len(known))
-        for value in np.unique(groups):
-            rows = known[groups == value]
-            test[rng.choice(rows, round(share * len(rows)), replace=False)] = True
-        how = f"{share:.0%} of the rows, drawn at random"
-    both = 0 < test.sum() < len(known)
-    return HeldOutSplit(test, how) if both else None
 
 
 def row_scores(
@@ -371,7 +287,7 @@ def _atom_answers(
     schema = getattr(model, "schema", None)
     rest: list[int] = []  # the place of what is none of the classes, and no constant either
     for number, given in enumerate(data.databases):
-        keys = _keys(data, given, view, examples, number)[:, rows][:, part == number]
+        keys = keys_of(data, given, view, examples, number)[:, rows][:, part == number]
         (database,) = (given,) if schema is None else banded_like(schema, [given])
         predicate = database.schema[name]
         if len(keys) == predicate.arity:
@@ -389,79 +305,3 @@ def _atom_answers(
     if rest:
         found[:, rest[0]] = np.maximum(1.0 - found.sum(axis=1), 0.0)
     return found
-
-
-def withheld(data: Data, view: Relational, examples: RowExamples, rows: Mask) -> Data:
-    """Return the data with the labels of some examples made unknown."""
-    home = examples.home
-    name = next((name for name, found in view.places.items() if found == home), None)
-    if name is None:
-        raise InputError(
-            f"{home.row_set}.{home.column} is part of what names a row, so none can be kept aside",
-            hint="name it as the target of tables_data, or read the table as events: "
-            'kind = "event" in a mapping',
-        )
-    databases = []
-    for number, database in enumerate(data.databases):
-        chosen = rows & (examples.base.part == number)
-        keys = _keys(data, database, view, examples, number)[:, chosen]
-        databases.append(_without(database, name, keys))
-    return replace(data, databases=tuple(databases))
-
-
-def _keys(
-    data: Data, database: Database, view: Relational, examples: RowExamples, number: int
-) -> NDArray[np.int32]:
-    """Return the arguments of each example but the label, as codes of one database."""
-    base = examples.base
-    objects: list[tuple[Codes, str]]
-    if examples.home.row_set in view.types.values():
-        every = np.arange(base.rows, dtype=np.int32)
-        objects = [(every, examples.home.row_set)]
-    else:
-        mapping = data.mapping or declared_mapping(database.schema)
-        keys = [column.name for column in mapping[examples.home.row_set].keys]
-        columns = [base.columns[name] for name in keys]
-        objects = [(c.codes, getattr(c, "to", "")) for c in columns if not isinstance(c, Number)]
-    found = []
-    for codes, to in objects:
-        first = int(np.searchsorted(view[to].part, number)) if to else 0
-        found.append(codes - first)
-    return np.array(found, np.int32)
-
-
-def _without(database: Database, name: str, keys: NDArray[np.int32]) -> Database:
-    """Return a database in which atoms, or the values of cells, are not known."""
-    predicate = database.schema[name]
-    sizes = [database.size(kind) for kind in predicate.types[: len(keys)]]
-
-    def other(facts: NDArray[np.int32]) -> NDArray[np.int32]:
-        return facts[:, ~are_among(facts[: len(keys)], keys, sizes)]
-
-    whole = len(keys) == predicate.arity
-    unknown = (
-        database.unknown
-        if not whole
-        else {
-            **database.unknown,
-            name: np.concatenate([database.unknown_facts(name), keys], axis=1),
-        }
-    )
-    cells = (
-        database.cells
-        if whole
-        else {
-            **database.cells,
-            name: np.concatenate([database.empty_cells(name), keys], axis=1),
-        }
-    )
-    return Database.from_codes(
-        database.schema,
-        database.domains,
-        {**database.true, name: other(database.facts(name))},
-        {**database.false, name: other(database.false_facts(name))},
-        unknown,
-        open=database.open,
-        name=database.name,
-        cells=cells,
-    )

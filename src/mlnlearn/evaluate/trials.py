@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import Link, Relational, relational
 from mlnlearn.data.load.data import Data
-from mlnlearn.evaluate.held_out import HeldOutSplit, Mask, answers_for, baseline, withheld
+from mlnlearn.evaluate.held_out import answers_for, baseline
+from mlnlearn.evaluate.held_out_data import withheld
 from mlnlearn.evaluate.metrics import scores
 from mlnlearn.evaluate.ranking import Floats
+from mlnlearn.evaluate.row_split import HeldOutSplit, Mask
 
 _GROUPS = 10
 _LEAST = 1e-6
