@@ -54,7 +54,7 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "start": []}  # which have no pages below them
 copyright = "the authors of mlnlearn, MIT licence"
 
 
