@@ -83,15 +83,63 @@ class _Contest:
     jobs: int
 
 
+_LearnerOption = Annotated[
+    list[str] | None,
+    option(
+        help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all. With "
+        "--triples, by default paths.",
+        autocompletion=learner_names,
+    ),
+]
+_QueryOption = Annotated[
+    str,
+    option(
+        help="Predicates to predict, with commas; several are hidden and predicted together. "
+        "By default, of tables, all their attributes."
+    ),
+]
+_TargetOption = Annotated[
+    str,
+    option(
+        metavar="NAME",
+        help="Instead of --query: the column of --tables (TABLE.COLUMN), or the predicate, to "
+        "predict of rows or atoms that are kept aside; one database is enough.",
+    ),
+]
+_SplitByOption = Annotated[
+    Literal["auto", "time", "random"],
+    typer.Option(
+        "--split",
+        help="With --target or --task: keep the latest rows aside (time) or any (random); "
+        "auto: the latest of a task, any of a table.",
+    ),
+]
+_ConditionalOption = Annotated[
+    bool,
+    typer.Option(
+        "--conditional",
+        help="Predict each atom given all others, those of the query predicates too.",
+    ),
+]
+_NegativesOption = Annotated[
+    str, typer.Option(help="all, or so many sampled false atoms for each true one.")
+]
+_TryOption = Annotated[
+    list[str] | None,
+    option(
+        "--try",
+        metavar="NAME=VALUE",
+        help="A value of a setting to choose from, by validation within the training data; "
+        "give it once for each value.",
+    ),
+]
+_ChooseByOption = Annotated[
+    str, typer.Option(help="The metric by which --try chooses.", show_default=True)
+]
+
+
 def evaluate(
-    learner: Annotated[
-        list[str] | None,
-        option(
-            help=f"A learner, of {LEARNER_NAMES}; give several to compare them, or all. With "
-            "--triples, by default paths.",
-            autocompletion=learner_names,
-        ),
-    ] = None,
+    learner: _LearnerOption = None,
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,
@@ -103,59 +151,21 @@ def evaluate(
     path_tests: PathTestsOption = 0,
     boostsrl: BoostSRLOption = None,
     mapping: MappingOption = None,
-    query: Annotated[
-        str,
-        option(
-            help="Predicates to predict, with commas; several are hidden and predicted together. "
-            "By default, of tables, all their attributes."
-        ),
-    ] = "",
-    target: Annotated[
-        str,
-        option(
-            metavar="NAME",
-            help="Instead of --query: the column of --tables (TABLE.COLUMN), or the predicate, to "
-            "predict of rows or atoms that are kept aside; one database is enough.",
-        ),
-    ] = "",
+    query: _QueryOption = "",
+    target: _TargetOption = "",
     task: TaskOption = None,
-    split_by: Annotated[
-        Literal["auto", "time", "random"],
-        typer.Option(
-            "--split",
-            help="With --target or --task: keep the latest rows aside (time) or any (random); "
-            "auto: the latest of a task, any of a table.",
-        ),
-    ] = "auto",
-    conditional: Annotated[
-        bool,
-        typer.Option(
-            "--conditional",
-            help="Predict each atom given all others, those of the query predicates too.",
-        ),
-    ] = False,
+    split_by: _SplitByOption = "auto",
+    conditional: _ConditionalOption = False,
     groups: GroupsOption = "",
     entities: EntitiesOption = "",
     parts: PartsOption = 5,
     time: TimeOption = "",
     cuts: CutsOption = "",
-    negatives: Annotated[
-        str, typer.Option(help="all, or so many sampled false atoms for each true one.")
-    ] = "all",
+    negatives: _NegativesOption = "all",
     preset: PresetOption = None,
     set_: SetOption = None,
-    try_: Annotated[
-        list[str] | None,
-        option(
-            "--try",
-            metavar="NAME=VALUE",
-            help="A value of a setting to choose from, by validation within the training data; "
-            "give it once for each value.",
-        ),
-    ] = None,
-    choose_by: Annotated[
-        str, typer.Option(help="The metric by which --try chooses.", show_default=True)
-    ] = "auc_pr",
+    try_: _TryOption = None,
+    choose_by: _ChooseByOption = "auc_pr",
     seeds: Annotated[int, typer.Option(help="Repeat with seeds 0, 1, ….", min=1)] = 1,
     jobs: JobsOption = 1,
     out: Annotated[Path | None, option(help="Write the results as JSON.")] = None,
@@ -207,15 +217,7 @@ def evaluate(
     data = read(paths, tables, schema, mapping)
     if not all(entry.load().reads_numbers for entry in chosen.values()):
         data = data.banded()
-    background = background_of(boostsrl or ())
-    if background is not None and not query.strip():
-        query = ",".join(background.targets)
-    queries = _queries(query, data)
-    links = _asks_for_links(queries, data)
-    learners = with_settings(chosen, set_ or (), queries, links, preset)
-    learners = {
-        name: with_background(each, background, set_ or ()) for name, each in learners.items()
-    }
+    queries, learners = _asked_of(chosen, data, query, boostsrl or (), set_ or (), preset)
     tried = grids(chosen, try_ or ())
     contest = _contest(split, data, queries, ratio, conditional, choose_by, seeds, jobs)
     found, failed = _run_all(chosen, learners, tried, contest)
@@ -287,6 +289,25 @@ def _negatives(text: str) -> Literal["all"] | float:
     if not 0 < ratio < math.inf:
         raise InputError(f"--negatives {text}: expected all, or a number above 0")
     return ratio
+
+
+def _asked_of(
+    chosen: dict[str, Entry],
+    data: ml.Data,
+    query: str,
+    boostsrl: Sequence[Path],
+    settings: Sequence[str],
+    preset: str | None,
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the predicates to predict, and the learners with their settings."""
+    background = background_of(boostsrl)
+    if background is not None and not query.strip():
+        query = ",".join(background.targets)
+    queries = _queries(query, data)
+    learners = with_settings(chosen, settings, queries, _asks_for_links(queries, data), preset)
+    return queries, {
+        name: with_background(each, background, settings) for name, each in learners.items()
+    }
 
 
 def _queries(text: str, data: ml.Data) -> tuple[str, ...]:

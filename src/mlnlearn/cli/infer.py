@@ -61,74 +61,80 @@ if TYPE_CHECKING:  # loading the models can wait until the command runs
     Model = ml.MLN | ml.BoostedModel | ml.RelationalModel
 
 
+_QueryOption = Annotated[
+    str,
+    option(
+        help="Predicates to ask for, with commas; with --tables, by default all columns that "
+        "have empty cells."
+    ),
+]
+_HeadOption = Annotated[str | None, option(help="With --triples: the head whose tails to give.")]
+_TailOption = Annotated[str | None, option(help="With --triples: the tail whose heads to give.")]
+_FilledOption = Annotated[
+    Path | None,
+    option(
+        metavar="FILE.sqlite|DIR",
+        help="With --tables: write the tables with empty cells filled in, to a new SQLite "
+        "file or a new folder of CSV files.",
+    ),
+]
+_SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Declarations of the evidence, by default the model's; with --tables, an .sql "
+        "file with the keys of a folder of tables."
+    ),
+]
+_MethodOption = Annotated[
+    str,
+    typer.Option(
+        help=f"How: {', '.join(METHODS)}, or lifted. auto: the best for each part; map: a most "
+        "probable world; lifted: exact without grounding.",
+        autocompletion=offered(METHODS, "lifted"),
+    ),
+]
+_QueryEvidenceOption = Annotated[
+    bool,
+    typer.Option("--query-evidence", help="Ask for atoms listed as ?P(A) only."),
+]
+_SamplesOption = Annotated[
+    int | None,
+    option(help="Samples, where sampling is needed; by default as many as `query` takes.", min=1),
+]
+_MaxSecondsOption = Annotated[
+    float | None, option(help="Time limit of each sampled part.", min=0, callback=finite)
+]
+_OutOption = Annotated[
+    Path | None,
+    option(help="Write the answers, as CSV, or Parquet if the name ends in .parquet."),
+]
+
+
 def infer(
     model: ModelOption,
     db: Annotated[list[Path] | None, option("--db", help="The database that is given.")] = None,
-    query: Annotated[
-        str,
-        option(
-            help="Predicates to ask for, with commas; with --tables, by default all columns that "
-            "have empty cells."
-        ),
-    ] = "",
+    query: _QueryOption = "",
     more: MoreArgument = None,
     tables: TablesOption = None,
     triples: TriplesOption = None,
     order: OrderOption = "",
     relation: Annotated[str, option(help="With --triples: the relation to ask for.")] = "",
-    head: Annotated[
-        str | None, option(help="With --triples: the head whose tails to give.")
-    ] = None,
-    tail: Annotated[
-        str | None, option(help="With --triples: the tail whose heads to give.")
-    ] = None,
+    head: _HeadOption = None,
+    tail: _TailOption = None,
     k: Annotated[int, typer.Option("-k", help="With --triples: how many answers.", min=1)] = 10,
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
-    filled: Annotated[
-        Path | None,
-        option(
-            metavar="FILE.sqlite|DIR",
-            help="With --tables: write the tables with empty cells filled in, to a new SQLite "
-            "file or a new folder of CSV files.",
-        ),
-    ] = None,
+    filled: _FilledOption = None,
     mapping: MappingOption = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(
-            help="Declarations of the evidence, by default the model's; with --tables, an .sql "
-            "file with the keys of a folder of tables."
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help=f"How: {', '.join(METHODS)}, or lifted. auto: the best for each part; map: a most "
-            "probable world; lifted: exact without grounding.",
-            autocompletion=offered(METHODS, "lifted"),
-        ),
-    ] = "auto",
+    schema: _SchemaOption = None,
+    method: _MethodOption = "auto",
     open_predicates: OpenOption = "",
     closed: ClosedOption = "",
-    query_evidence: Annotated[
-        bool,
-        typer.Option("--query-evidence", help="Ask for atoms listed as ?P(A) only."),
-    ] = False,
-    samples: Annotated[
-        int | None,
-        option(
-            help="Samples, where sampling is needed; by default as many as `query` takes.", min=1
-        ),
-    ] = None,
-    max_seconds: Annotated[
-        float | None, option(help="Time limit of each sampled part.", min=0, callback=finite)
-    ] = None,
+    query_evidence: _QueryEvidenceOption = False,
+    samples: _SamplesOption = None,
+    max_seconds: _MaxSecondsOption = None,
     seed: SeedOption = 0,
-    out: Annotated[
-        Path | None,
-        option(help="Write the answers, as CSV, or Parquet if the name ends in .parquet."),
-    ] = None,
+    out: _OutOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineOption = None,

@@ -63,11 +63,51 @@ if TYPE_CHECKING:  # loading the learners can wait until the command runs
 Weighted = list[tuple[str, float | None]]
 
 
+_LearnerOption = Annotated[
+    str,
+    typer.Option(help=f"Which learner: {LEARNER_NAMES}.", autocompletion=learner_names),
+]
+_PredictOption = Annotated[
+    str,
+    option(
+        metavar="TABLE.COLUMN",
+        help="Make the examples from --tables: what this column will hold (with --for and "
+        "--within).",
+    ),
+]
+_ForOption = Annotated[
+    str, option("--for", metavar="TABLE", help="The entities that --predict is about.")
+]
+_WithinOption = Annotated[str, option(metavar="SPAN", help="How far ahead: 12h, 30d, 8w, 6m, 1y.")]
+_TargetOption = Annotated[
+    str,
+    option(help="What to learn rules for: predicates, with commas; of tables, TABLE.COLUMN."),
+]
+_BaseOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The learner that sem and h-sem are built on: {', '.join(BASES)}.",
+        show_default=BASES[0],
+    ),
+]
+_SettingsOption = Annotated[
+    bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
+]
+_SeedOption = Annotated[
+    int | None,
+    typer.Option(min=0, help="Same seed, same result, where a learner draws.", show_default="0"),
+]
+_MaxSecondsOption = Annotated[
+    float | None, option(help="Stop after so long, with the best model so far.")
+]
+_CheckpointOption = Annotated[
+    Path | None,
+    option(help="Keep intermediate results here; a run that was stopped goes on from there."),
+]
+
+
 def learn(
-    learner: Annotated[
-        str,
-        typer.Option(help=f"Which learner: {LEARNER_NAMES}.", autocompletion=learner_names),
-    ] = "auto",
+    learner: _LearnerOption = "auto",
     db: NoDatabasesOption = None,
     more: MoreArgument = None,
     schema: SchemaOption = None,
@@ -78,53 +118,21 @@ def learn(
     path_tests: PathTestsOption = 0,
     boostsrl: BoostSRLOption = None,
     task: TaskOption = None,
-    predict: Annotated[
-        str,
-        option(
-            metavar="TABLE.COLUMN",
-            help="Make the examples from --tables: what this column will hold (with --for and "
-            "--within).",
-        ),
-    ] = "",
-    for_: Annotated[
-        str, option("--for", metavar="TABLE", help="The entities that --predict is about.")
-    ] = "",
-    within: Annotated[
-        str, option(metavar="SPAN", help="How far ahead: 12h, 30d, 8w, 6m, 1y.")
-    ] = "",
+    predict: _PredictOption = "",
+    for_: _ForOption = "",
+    within: _WithinOption = "",
     until: UntilOption = None,
     time_column: TimeColumnOption = None,
     mapping: MappingOption = None,
-    target: Annotated[
-        str,
-        option(help="What to learn rules for: predicates, with commas; of tables, TABLE.COLUMN."),
-    ] = "",
-    base: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The learner that sem and h-sem are built on: {', '.join(BASES)}.",
-            show_default=BASES[0],
-        ),
-    ] = None,
+    target: _TargetOption = "",
+    base: _BaseOption = None,
     preset: PresetOption = None,
     set_: SetOption = None,
-    settings: Annotated[
-        bool, typer.Option("--settings", help="List the settings of the learner, and stop.")
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Same seed, same result, where a learner draws.", show_default="0"
-        ),
-    ] = None,
-    max_seconds: Annotated[
-        float | None, option(help="Stop after so long, with the best model so far.")
-    ] = None,
+    settings: _SettingsOption = False,
+    seed: _SeedOption = None,
+    max_seconds: _MaxSecondsOption = None,
     jobs: JobsOption = 1,
-    checkpoint: Annotated[
-        Path | None,
-        option(help="Keep intermediate results here; a run that was stopped goes on from there."),
-    ] = None,
+    checkpoint: _CheckpointOption = None,
     out: Annotated[Path | None, option(help="Write the model here; by default TARGET.mln.")] = None,
     force: ForceOption = False,
     json: JsonOption = False,
