@@ -16,7 +16,7 @@ TIE = 1e-4
 def tally(
     asked: Sequence[Mapping[str, Any]], other: str, known: PublishedTable, data: str, against: str
 ) -> list[object]:
-    """Return how many queries both answered, of how many, and the tallies by AUC and CLL.
+    """Return how many queries both answered, of how many, by mean field; tallies by AUC and CLL.
 
     Parameters
     ----------
@@ -28,7 +28,8 @@ def tally(
         The paper's table, the row there, and the name of the other system.
     """
     scores = [score for score in asked if score["LSL"] and score[other]]
-    row: list[object] = [len(scores), len(asked)]
+    rough = sum(score["LSL"]["mean field"] or score[other]["mean field"] for score in scores)
+    row: list[object] = [len(scores), len(asked), rough]
     for title, metric in zip(("AUC", "CLL"), METRICS, strict=True):
         ours = [score["LSL"][metric] for score in scores]
         theirs = [score[other][metric] for score in scores]
