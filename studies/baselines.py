@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from mlnlearn.structure.lifted_graph.learn import LHL
 from mlnlearn.structure.local_search.learn import ILS, DiscriminativeILS
 from mlnlearn.structure.motifs.learn import LSM
 from mlnlearn.structure.search.settings import SearchSettings
-from studies.common import Options, Study, bold_best, markdown_table, run, run_tasks
-from studies.gslp_tables import METRICS, PROTOCOLS, VISITS, folds_of, predict_fold
+from studies.common import Options, Study, bold_best, markdown_table, run, run_tasks, settings_of
+from studies.gslp_runs import METRICS, PROTOCOLS, VISITS, folds_of, predict_fold
 from studies.published import figure, tables
 
 Learner = SearchSettings[Any]
@@ -80,11 +80,7 @@ STUDY = Study(
         "of each data set is bold, whoever's it is."
     ),
     settings={
-        **{
-            f"{label}, {name}": value
-            for label, learner in LEARNERS.items()
-            for name, value in asdict(learner).items()
-        },
+        **settings_of(LEARNERS),
         **{f"{label}, Cora": learner for label, learner in SHORTER.items()},
         "inference": f"{SAMPLING}, exact where possible; on Cora, ground clauses are looked at "
         f"{VISITS:,.0f} times at most for a predicate, else mean field",

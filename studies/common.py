@@ -92,6 +92,21 @@ class Study:
     is_last: bool = False
 
 
+def settings_of(learners: Mapping[str, Any]) -> dict[str, object]:
+    """Return all settings of learners, for a page: by the label of the learner and their name.
+
+    Examples
+    --------
+    >>> settings_of({"usual": Options(1, jobs=2)})["usual, jobs"]
+    2
+    """
+    return {
+        f"{label}, {name}": value
+        for label, learner in learners.items()
+        for name, value in asdict(learner).items()
+    }
+
+
 def run(
     study: Study,
     sections: Callable[[Options], Iterable[str]],

@@ -47,6 +47,15 @@ STUDY = Study(
 
 def rules(transitive: bool) -> str:
     """Return the hand-written rules."""
+    lines = field_rules()
+    lines += [f"{same}(x,y) => {same}(y,x)" for same in QUERY]
+    if transitive:
+        lines += [f"{same}(x,y) ^ {same}(y,z) => {same}(x,z)" for same in QUERY]
+    return "\n".join(lines)
+
+
+def field_rules() -> list[str]:
+    """Return those about words in common, words not in common, and same fields of the same."""
     lines = []
     for name, link in FIELDS.items():
         same = f"same{name}"
@@ -56,10 +65,7 @@ def rules(transitive: bool) -> str:
             f"{link}(x,a) ^ {link}(y,b) ^ {same}(a,b) => sameBib(x,y)",
             f"{link}(x,a) ^ {link}(y,b) ^ sameBib(x,y) => {same}(a,b)",
         ]
-    lines += [f"{same}(x,y) => {same}(y,x)" for same in QUERY]
-    if transitive:
-        lines += [f"{same}(x,y) ^ {same}(y,z) => {same}(x,z)" for same in QUERY]
-    return "\n".join(lines)
+    return lines
 
 
 def canopies(database: Database) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.structure.lifted_graph.learn import LHL
 from mlnlearn.structure.motifs.learn import LSM
 from mlnlearn.structure.search.settings import SearchSettings
-from studies.common import Options, Study, markdown_table, run, run_tasks
+from studies.common import Options, Study, markdown_table, run, run_tasks, settings_of
 from studies.gslp_cells import value_clauses
 from studies.laj_tables import DATA, Fold, deal
 from studies.published import NOTHING, tables
@@ -46,15 +46,11 @@ STUDY = Study(
         "values have clauses with constants nowhere but in the unit clauses, as in the papers."
     ),
     settings={
-        **{
-            f"{label}, {name}": value
-            for label, learner in LEARNERS.items()
-            for name, value in asdict(learner).items()
-        },
+        **settings_of(LEARNERS),
         "folds, the first of five": FOLDS,
     },
     seeds=1,
-    minutes=10,
+    minutes=3,
 )
 
 

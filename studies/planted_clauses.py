@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -26,7 +26,7 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.structure.beam.learn import MSL
 from mlnlearn.structure.predicate_graph.learn import GSLP
 from mlnlearn.structure.search.background import unit_clauses
-from studies.common import Options, Study, markdown_table, run, run_tasks
+from studies.common import Options, Study, markdown_table, run, run_tasks, settings_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -54,11 +54,7 @@ STUDY = Study(
         "bear on each other only under a condition: alone, they seem unrelated. Shapes take turns; "
         "run 0 has the first one."
     ),
-    settings={
-        f"{label}, {name}": value
-        for label, learner in LEARNERS.items()
-        for name, value in asdict(learner).items()
-    },
+    settings=settings_of(LEARNERS),
     seeds=200,
     minutes=15,
 )
