@@ -68,7 +68,7 @@ STUDY = Study(
         "sampling": SAMPLING,
     },
     seeds=5,
-    minutes=30,
+    minutes=18,
 )
 NOTES = (
     "On listed pairs, CLL suffers from the training on all pairs: the listed ones are those that "

@@ -44,7 +44,7 @@ STUDY = Study(
         f"stand beside both of ours, and are judged, once, on all of them. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=5,
+    minutes=2,
 )
 
 

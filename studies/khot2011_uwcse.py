@@ -48,7 +48,7 @@ STUDY = Study(
         f"whom, in five areas of a department; 12 predicates. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=10,
+    minutes=3,
 )
 
 

@@ -33,7 +33,7 @@ STUDY = Study(
         f"`samePerson`. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=5,
+    minutes=2,
 )
 
 

@@ -6,6 +6,7 @@ the pages that the other studies have written, so that each stands where it was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,8 +81,42 @@ def sections(options: Options, folder: Path = RESULTS) -> Iterator[str]:
     summary.append(["all", *map(str, totals)])
     header = ["table", "published figures", "with ours", "judged", "reached"]
     yield f"## Summary\n\n{markdown_table(header, summary)}"
+    yield absent_systems()
     yield from parts
     yield f"## How the pages came about\n\n{made_table(folder)}"
+
+
+def absent_systems() -> str:
+    """Say which systems of that time no table has, though papers name them."""
+    names = {name for table in tables().values() for name in (*table.rows, *table.columns)}
+    there = {name for name in _NAMED if any(name.lower() in one.lower() for one in names)}
+    missing = [f"{name} ({paper})" for name, paper in _NAMED.items() if name not in there]
+    return (
+        f"No row or column of these tables is of {' or '.join(missing)}. The former are no part of "
+        "the library, as no figure needs them; iterated local search is (`ils`, `ils-dsl`)."
+    )
+
+
+_NAMED = {
+    "Aleph": "clauses of Aleph with weights, Huynh and Mooney 2008",
+    "ILS": "Biba et al. 2008",
+}
+
+
+def cpu_seconds(text: str) -> float:
+    """Return the CPU seconds that a page says its tasks took, or else those of the run.
+
+    Examples
+    --------
+    >>> cpu_seconds("4 s, of which 2 s processor time in the main process; 9 tasks done before")
+    2.0
+    >>> cpu_seconds("4 s, of which 2 s processor time; 1,300 CPU s for 9 of these tasks")
+    1300.0
+    """
+    tasks = re.search(r"([\d,]+) CPU s for", text)
+    run_ = re.search(r"of which ([\d,]+) s processor time", text)
+    found = tasks or run_
+    return float(found.group(1).replace(",", "")) if found else 0.0
 
 
 def made_table(folder: Path) -> str:
@@ -96,8 +131,17 @@ def made_table(folder: Path) -> str:
             time, made = (_line(text, what) for what in ("Time", "Machine"))
             *_, software, date = made.split("; ")
             version = next((x for x in software.split(", ") if x.startswith("mlnlearn")), "")
-            rows.append([f"[{name}]({name}.md)", time, f"{version}, {date}"])
-    return markdown_table(["page", "time", "code"], rows)
+            seconds = cpu_seconds(time)
+            rows.append([f"[{name}]({name}.md)", f"{seconds:,.0f}", time, f"{version}, {date}"])
+    total = sum(float(row[1].replace(",", "")) for row in rows)
+    rows.append(["all", f"{total:,.0f}", "", ""])
+    text = (
+        "CPU seconds of the tasks when they were done, as far as the pages know them, else of the "
+        "run that wrote the page; a page whose tasks came from a cache in part knows some only. "
+        "`python -m studies run` with the names of these studies runs them one after the other, "
+        "says which of how many tasks are done, and goes on where it was stopped."
+    )
+    return f"{text}\n\n{markdown_table(['page', 'CPU s', 'time', 'code'], rows)}"
 
 
 def _line(text: str, what: str) -> str:

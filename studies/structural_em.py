@@ -69,7 +69,7 @@ STUDY = Study(
         "hidden atoms of tests": f"exactly where they are few, else {SAMPLING}",
     },
     seeds=1,
-    minutes=30,
+    minutes=17,
 )
 
 

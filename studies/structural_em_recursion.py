@@ -52,7 +52,7 @@ STUDY = Study(
         "EM": "10 iterations, 2 steps each, 10 worlds",
     },
     seeds=1,
-    minutes=10,
+    minutes=2,
 )
 
 

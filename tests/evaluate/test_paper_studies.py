@@ -9,11 +9,12 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.synthetic import disjunctive, hide
 from mlnlearn.logic.schema import Schema
 from studies.gslp_answers import within
-from studies.gslp_tables import SAMPLING
+from studies.gslp_runs import SAMPLING
 from studies.khot2011_systems import ASKED, TEST_SETS, column_of
-from studies.laj_tables import by_instance
+from studies.laj_tables import attribute_section, by_instance
+from studies.papers import absent_systems
 from studies.published import tables
-from studies.sample_systems import empty_cells, scored
+from studies.sample_systems import empty_cells, published_row, row_of, scored
 from studies.structural_em import verdict
 from studies.structural_em_recursion import HIDDEN, whole_objects
 
@@ -46,6 +47,43 @@ def test_only_cells_that_were_emptied_are_scored():
     truth = prediction(np.log([[0.5, 0.5]] * 3), [0, 1, 0])
     found = scored(given, truth)
     assert found["cll"] == pytest.approx((np.log(0.6) + np.log(0.3)) / 2)
+    assert found["accuracy"] == 0.5
+
+
+def test_rows_of_samples_are_means_over_attributes_then_samples():
+    samples = [
+        {
+            "scores": {
+                "age": {"auc_pr": auc, "cll": -1.0, "accuracy": 0.5},
+                "sex": {"auc_pr": 0.5, "cll": -0.5, "accuracy": 1.0},
+            },
+            "rules": 3,
+            "learning": 1.0,
+            "answering": 2.0,
+        }
+        for auc in (0.1, 0.3)
+    ]
+    row = row_of("movielens 1: GSLP", samples)
+    assert row[1:3] == ["2", f"0.350 ± {np.std([0.3, 0.4], ddof=1):.3f}"]
+    assert row[3:] == ["-0.750 ± 0.000", "0.750 ± 0.000", "3.0", "1.0", "2.0"]
+    assert len(row) == len(published_row("movielens 1", "GSLP"))
+
+
+def test_attributes_are_shown_with_their_share_of_all_values():
+    runs = {
+        label: [{"attributes": {"stars": (30, 0.3, -1.5), "sex": (10, accuracy, -0.5)}}]
+        for label, accuracy in (("marginals alone", 0.7), ("LAJ+DT, compact", 0.8))
+    }
+    text = attribute_section(runs)
+    assert "`stars` alone is 75% of all values" in text
+    assert "| sex | 0.250 | 0.700 | -0.500 | 0.800 | -0.500 |" in text
+
+
+def test_systems_without_a_figure_are_named():
+    text = absent_systems()
+    assert "Aleph" in text
+    assert "ILS" in text
+    assert "LSM" not in text
 
 
 def test_a_third_of_the_cells_is_emptied_and_no_link():
