@@ -170,7 +170,8 @@ def predictions(task: Asked) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for predicate in test.schema.predicates:
         examples = positives_and_negatives([test], predicate.name)
-        scores[predicate.name] = found = {}
+        found: dict[str, dict[str, float] | None] = {}
+        scores[predicate.name] = found
         for name, mln in networks.items():
             try:
                 answers, by_mean_field = predict_together(mln, test, examples, SAMPLING, VISITS)

@@ -351,9 +351,9 @@ def sections(options: Options) -> Iterator[str]:
     scores = run_tasks(predictions, asked, options, "predictions")
     yield from likelihood_sections(tasks, ours, others)
     yield tally_section([Fold(task.data, task.number) for task in tasks], scores)
-    reversed_ = [place for place, one in enumerate(asked) if one.data == REVERSED]
-    asked, scores = ([every[place] for place in reversed_] for every in (asked, scores))
-    yield why_section(asked, scores, *wide_scores(options, asked))
+    places = [place for place, one in enumerate(asked) if one.data == REVERSED]
+    some = [asked[place] for place in places]
+    yield why_section(some, [scores[place] for place in places], *wide_scores(options, some))
     yield choice_section(scored)
     yield clause_section(tasks, ours)
     yield cost_section()
