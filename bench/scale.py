@@ -139,7 +139,7 @@ def rows_of_page(text: str) -> list[Row]:
             rows.append({
                 "task": cells[0], "size": round(math.log10(facts)), "facts": facts,
                 "seconds": float(cells[2]), "answer": cells[5],
-                "megabytes": float(cells[4].replace(",", "")),
+                "megabytes": float(cells[4].replace(",", "")), "exponent": cells[3],
                 "day": days[1] if days else "", "load": float(load[1]) if load else 0.0,
             })  # fmt: skip
     return rows
@@ -169,7 +169,9 @@ def shown(row: Row, before: Row | None) -> str:
     if "seconds" not in row:
         return f"| {row['task']} | 10^{row['size']} | | | | {row['answer']} |"
     exponent = ""
-    if before is not None and before["seconds"] > 0:
+    if before is not None and "exponent" in row and "exponent" in before:
+        exponent = row["exponent"]  # of more digits than the page has
+    elif before is not None and before["seconds"] > 0:
         growth = math.log(row["seconds"] / before["seconds"])
         exponent = f"{growth / math.log(row['facts'] / before['facts']):.2f}"
     cells = [row["task"], f"{row['facts']:,}", f"{row['seconds']:.2f}", exponent]
