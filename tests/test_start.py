@@ -10,7 +10,7 @@ from scipy.special import expit as scipy_expit
 from mlnlearn.late import late
 from mlnlearn.logistic import expit
 
-HEAVY = ("scipy.special", "scipy.sparse", "sklearn", "duckdb", "joblib", "narwhals")
+HEAVY = ("sqlite3", "scipy.special", "scipy.sparse", "sklearn", "duckdb", "joblib", "narwhals")
 HELP = ("numpy", "numba", *HEAVY)
 COMPILER = "numba.np.arraymath"  # a part of the compiler that only compiling needs
 
@@ -55,6 +55,13 @@ def halves(numbers):
 print(halves(np.arange(3.0)), sum(halves.stats.cache_hits.values()), {COMPILER!r} in sys.modules)
 """
 
+WATCHED = """
+from numba.core.runtime import nrtdynmod
+
+_create = nrtdynmod.create_nrt_module
+nrtdynmod.create_nrt_module = lambda context: print("compiled") or _create(context)
+"""
+
 
 def run(*arguments):
     found = subprocess.run(
@@ -78,6 +85,16 @@ def test_kept_machine_code_is_loaded_without_the_compiler(tmp_path):
     script.write_text(KERNEL)
     assert run(script) == ["[0.  0.5 1. ] 0 True"]
     assert run(script) == ["[0.  0.5 1. ] 1 False"]
+    # nor are the helpers of arrays compiled anew, unless what was kept of them is damaged
+    script.write_text(WATCHED + KERNEL)
+    run(script)
+    assert run(script) == ["[0.  0.5 1. ] 1 False"]
+    (helpers,) = (tmp_path / "__pycache__").glob("helpers-*.bin")
+    code = helpers.read_bytes()
+    for damaged in (code[:-1], b"", code[:40] + bytes([code[40] ^ 1]) + code[41:]):
+        helpers.write_bytes(damaged)
+        assert run(script) == ["compiled", "[0.  0.5 1. ] 1 False"]
+        assert helpers.read_bytes() == code
 
 
 def test_a_late_module_is_imported_when_it_is_used(monkeypatch):

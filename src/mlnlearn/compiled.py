@@ -8,9 +8,10 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
-from numba.core.runtime.nrt import rtsys
 
-_PARTS = ("_load_overload", "_guard_against_spurious_io_errors")
+from mlnlearn.array_helpers import load_array_helpers
+
+_PARTS = ("_load_overload", "_guard_against_spurious_io_errors", "cache_path")
 _AS_KNOWN = all(hasattr(FunctionCache, name) for name in _PARTS)
 """Whether numba's cache has the inner parts that are used here; if not, it is left as it is."""
 
@@ -23,7 +24,8 @@ class _LeanCache(FunctionCache):
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # arrays that compiled code makes are counted by it
+        # arrays that compiled code makes are counted by these
+        load_array_helpers(self.cache_path, target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 

@@ -8,18 +8,23 @@ asking for anything: a table is declared, never computed; and all of it takes li
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError, InputErrors, Location, raise_all
 from mlnlearn.files import read_text
+from mlnlearn.late import late
+
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    sqlite3 = late("sqlite3")
 
 _SKIPPED = {"begin", "commit", "end", "insert", "pragma", "set", "use", "lock", "unlock"}
 # The parts of SQL text that may hold a semicolon of their own, each to its end or that of the text.

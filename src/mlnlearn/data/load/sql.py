@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
@@ -24,10 +23,12 @@ from mlnlearn.files import open_input
 from mlnlearn.late import late
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import duckdb
     from psycopg import Connection  # an extra
 else:
-    duckdb = late("duckdb")
+    duckdb, sqlite3 = late("duckdb"), late("sqlite3")
 
 SqlSource: TypeAlias = (
     "str | Path | sqlite3.Connection | duckdb.DuckDBPyConnection | Connection[Any]"
@@ -70,6 +71,7 @@ def from_sql(
 
     Examples
     --------
+    >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
     >>> _ = connection.executescript('''
     ...     CREATE TABLE person (id TEXT PRIMARY KEY, phase TEXT);
@@ -92,6 +94,7 @@ def read_sql(source: SqlSource, tables: Iterable[str] | None = None) -> list[Tab
 
     Examples
     --------
+    >>> import sqlite3
     >>> connection = sqlite3.connect(":memory:")
     >>> _ = connection.execute("CREATE TABLE person (id TEXT PRIMARY KEY, phase TEXT)")
     >>> [table.primary_key for table in read_sql(connection)]
