@@ -42,14 +42,25 @@ def missing() -> str:
     return "" if shutil.which("java") else "there is no java"
 
 
-def train(databases: Sequence[Database], target: str, mode: str, trees: int = 20) -> Run:
-    """Train on databases; `mode` is one of `OPTIONS`."""
+def bounded(command: Sequence[str], seconds: int) -> list[str]:
+    """Return a command that ends after so many CPU seconds."""
+    return ["sh", "-c", f'ulimit -t {seconds}; exec "$@"', "sh", *command]
+
+
+def train(
+    databases: Sequence[Database],
+    target: str,
+    mode: str,
+    trees: int = 20,
+    seconds: int = 3600,
+) -> Run:
+    """Train on databases, for at most so many CPU seconds; `mode` is one of `OPTIONS`."""
     command = ["java", "-jar", os.environ[JAR], "-l", "-target", target.lower()]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), databases, target)
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(
-            [*command, "-train", folder, "-trees", str(trees), *OPTIONS[mode]],
+            bounded([*command, "-train", folder, "-trees", str(trees), *OPTIONS[mode]], seconds),
             stdout=quiet,
             stderr=quiet,
         )
