@@ -38,11 +38,15 @@ print(len(net.edges()))
 
 @dataclass(frozen=True)
 class Measured:
-    """Our CPU seconds on so many facts, and what was found, or what another system did there."""
+    """Our CPU seconds on so many facts, and what was found, or what another system did there.
+
+    Memory is told where it is not that of the process that measures.
+    """
 
     facts: int
     seconds: float
     answer: str
+    megabytes: float | None = None
 
 
 def boosting(size: int) -> Measured:

@@ -126,7 +126,7 @@ def start(size: int) -> Measured:
         raise SystemExit(f"{' '.join(words)} failed")
     what = ("`--help`", "`learn`, compiled before", "`learn`, nothing compiled")[size]
     seconds = used.ru_utime + used.ru_stime
-    return Measured(0, seconds, f"{what}: {megabytes:.0f} MB")
+    return Measured(0, seconds, what, megabytes)
 
 
 GROUPS: dict[str, dict[str, Callable[[int], Measured]]] = {
@@ -145,7 +145,7 @@ def one(task: str, size: int) -> dict[str, Any]:
     found = TASKS[task](size)
     return {
         "task": task, "size": size, "facts": found.facts, "seconds": found.seconds,
-        "answer": found.answer, "megabytes": peak_megabytes(),
+        "answer": found.answer, "megabytes": found.megabytes or peak_megabytes(),
         "day": datetime.now(tz=UTC).date().isoformat(), "load": os.getloadavg()[0],
     }  # fmt: skip
 
