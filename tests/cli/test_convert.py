@@ -1,6 +1,7 @@
 """Data written as Alchemy's files by the program."""
 
 import mlnlearn as ml
+from mlnlearn.dialect import DIALECT
 
 
 def test_tables_become_facts_that_read_the_same(tmp_path, monkeypatch, program):
@@ -45,3 +46,4 @@ def test_rules_of_another_system_are_written_as_ours(tmp_path, program):
     code, _, err = program("convert", str(rules), "--dialect", "prolog", "--out", str(out))
     assert code == 1
     assert "no such dialect 'prolog'" in err
+    assert DIALECT.get() is None  # of one command alone

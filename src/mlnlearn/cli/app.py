@@ -65,7 +65,8 @@ def _program(
         )
     QUIET.set(quiet)
     check_dialect(dialect)
-    DIALECT.set(dialect)
+    before = DIALECT.set(dialect)
+    context.call_on_close(lambda: DIALECT.reset(before))  # until the command is over
     context.default_map = project_options(getattr(context.command, "commands", {}), Path())
     if context.default_map is not None:
         complain("note", f"options from {FILE}")
