@@ -53,11 +53,15 @@ def train(
     mode: str,
     trees: int = 20,
     seconds: int = 3600,
+    ratio: float | None = None,
 ) -> Run:
-    """Train on databases, for at most so many CPU seconds; `mode` is one of `OPTIONS`."""
+    """Train on databases, for at most so many CPU seconds; `mode` is one of `OPTIONS`.
+
+    False examples are all, or `ratio` times as many as true ones.
+    """
     command = ["java", "-jar", os.environ[JAR], "-l", "-target", target.lower()]
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), databases, target)
+        write(Path(folder), databases, target, ratio)
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(
             bounded([*command, "-train", folder, "-trees", str(trees), *OPTIONS[mode]], seconds),
@@ -71,7 +75,9 @@ def train(
     return Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def write(folder: Path, databases: Sequence[Database], target: str) -> None:
+def write(
+    folder: Path, databases: Sequence[Database], target: str, ratio: float | None = None
+) -> None:
     """Write facts, examples and modes as BoostSRL reads them: all in lower case.
 
     The language is ours: every predicate, any of its arguments bound and the others bound or new.
@@ -87,7 +93,7 @@ def write(folder: Path, databases: Sequence[Database], target: str) -> None:
         for row in database.rows(predicate.name)
     ]
     (folder / f"{name}_facts.txt").write_text("".join(facts))
-    examples = positives_and_negatives(databases, target)
+    examples = positives_and_negatives(databases, target, ratio=ratio, rng=0)
     for kind, wanted in (("pos", True), ("neg", False)):
         part = examples.take(examples.labels == wanted)
         rows = zip(part.rows(databases), part.database.tolist(), strict=True)

@@ -57,17 +57,19 @@ def boosting(size: int) -> Measured:
         else university(round(10**size / 9.0), 1, rng=0).databases
     )
     steps = 20 if size == 0 else 3
-    learner = ml.BoostedRDN(target="advisedBy", steps=steps)
+    learner = ml.BoostedRDN(target="advisedBy", steps=steps, max_examples=None)
     ml.BoostedRDN(target="advisedBy", steps=1).fit(university(30, 1, rng=1).databases)
+    ratio = None if size == 0 else 20.0
+    examples = ml.positives_and_negatives(databases, "advisedBy", ratio=ratio, rng=0)
     started = time.process_time()
-    learner.fit(databases)
+    learner.fit(databases, examples=examples)
     ours = time.process_time() - started
     facts = sum(database.true_atoms for database in databases)
     reason = boostsrl.missing()
     if reason:
         return Measured(facts, ours, f"BoostSRL left out: {reason}")
     try:
-        run = boostsrl.train(databases, "advisedBy", "rdn-b", steps, BOUND)
+        run = boostsrl.train(databases, "advisedBy", "rdn-b", steps, BOUND, ratio)
     except RuntimeError as error:
         return Measured(facts, ours, f"{steps} trees; {error}, of {BOUND} CPU s that it had")
     times = f"{run.cpu / ours:.0f} times"
