@@ -166,8 +166,10 @@ class SparkServer:
         """Write the answer of a statement as Parquet, and make a view of it; return its name."""
         name = self._prefix + table
         path = f"{self._folder()}/{name}"
-        self.session.sql(select).write.parquet(path)
-        self.session.read.parquet(path).createOrReplaceTempView(name)
+        frame = self.session.sql(select)
+        frame.write.parquet(path)
+        # an answer without rows may be a folder without files, from which no columns can be read
+        self.session.read.schema(frame.schema).parquet(path).createOrReplaceTempView(name)
         self._views.append(name)
         return name
 
