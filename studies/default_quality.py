@@ -15,10 +15,10 @@ from studies.default_tasks import Task, code_of, solve
 
 SYSTEMS = ("boost", "boosting", "logistic")
 PEERS = ("boosting", "logistic")
-SETS = (*DATA, "f1")
-SLOW = ("umls_kg",)
-"""Of thousands of features of many examples, peers take minutes a target: one seed."""
-CHOSEN_SETS = tuple(name for name in SETS if name not in (*SLOW, "cora", "citeseer", "movielens"))
+SETS = (*(name for name in DATA if name != "umls_kg"), "f1")
+SLOW = ("citeseer",)
+"""Peers take up to half a minute a target, ours ten seconds: one seed."""
+CHOSEN_SETS = tuple(name for name in SETS if name not in (*SLOW, "cora", "movielens"))
 """Where `auto` is run, too: with one seed, since it tries several learners."""
 NEAR = 0.03
 TIE = 0.001
@@ -46,9 +46,11 @@ STUDY = Study(
         "the one of the two with the better mean AP. ± is the standard error of the difference, "
         "over seeds. Targets with fewer than 15 true atoms or more than two million possible ones "
         "are left out, and of generated databases what was not planted; of each data set, the "
-        f"{default_data.MOST_TARGETS} with most true atoms are taken."
+        f"{default_data.MOST_TARGETS} with most true atoms are taken. CiteSeer has one seed; UMLS "
+        "is left out: peers would have 3,000 features of 18,225 pairs (its figures by rules are "
+        "on the page of knowledge graphs)."
     ),
-    settings={"ours": "RelationalBoost(target=...)"},
+    settings={"ours": "RelationalBoost(target=..., seed=...)"},
     seeds=5,
 )
 
