@@ -124,8 +124,11 @@ class BodyLanguage:
                 yield first, second
 
     def _templates(self, types: tuple[str, ...], needed: frozenset[int]) -> Iterator[Template]:
-        """Yield the literals that use at least one of the needed variables."""
-        yield from self._equalities(types, needed)
+        """Yield the literals that use at least one of the needed variables.
+
+        Of two that tell examples apart alike, the first is taken: what facts say comes before
+        whether two arguments are the same, which says the less of other data.
+        """
         for mode in self.modes:
             last = mode.signs.rfind("#")
             options = [
@@ -144,6 +147,7 @@ class BodyLanguage:
                 used = [term for term in choice if isinstance(term, int) and term >= 0]
                 if len(set(used)) == len(used) and needed.intersection(used):
                     yield _template(mode, choice, len(types))
+        yield from self._equalities(types, needed)
 
     def _equalities(self, types: tuple[str, ...], needed: frozenset[int]) -> Iterator[Template]:
         for left, kind in enumerate(types[: self.heads]):
