@@ -229,6 +229,6 @@ def test_aggregates_of_aggregates_are_said_as_what_they_are():
         said("sum") == "number of Line by InvoiceId with Name = Jazz, of all Invoice by CustomerId"
     )
     assert (
-        said("mean") == "mean share of Line by InvoiceId with Name = Jazz of Invoice by CustomerId"
+        said("mean") == "mean over Invoice by CustomerId of the share of Line by InvoiceId with Name = Jazz"
     )
     assert said("exists") == "any Invoice by CustomerId with any Line by InvoiceId with Name = Jazz"
