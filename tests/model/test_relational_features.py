@@ -228,7 +228,6 @@ def test_aggregates_of_aggregates_are_said_as_what_they_are():
     assert (
         said("sum") == "number of Line by InvoiceId with Name = Jazz, of all Invoice by CustomerId"
     )
-    assert (
-        said("mean") == "mean over Invoice by CustomerId of the share of Line by InvoiceId with Name = Jazz"
-    )
+    over = "mean over Invoice by CustomerId of the share of Line by InvoiceId with Name = Jazz"
+    assert said("mean") == over
     assert said("exists") == "any Invoice by CustomerId with any Line by InvoiceId with Name = Jazz"
