@@ -33,7 +33,7 @@ class FoldRuns:
     runs: list[BoostingRun]
     folds: list[Ints]
     patience: int
-    curve: list[float] = field(default_factory=list)
+    curve: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
         self.curve = [mean_deviance(self.runs, self.folds)]
