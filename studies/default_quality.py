@@ -108,8 +108,7 @@ def _of_boostsrl(found: Results) -> str:
     return (
         "## Beside BoostSRL\n\nIts figures were measured apart, by its jar: of all folds, of "
         "two, or of the first one; ours are of all folds but where its are of the first. Its "
-        "are areas under the curve of precision and recall.\n\n"
-        "the curve of precision and recall.\n\n" + markdown_table(header, rows)
+        "are areas under the curve of precision and recall.\n\n" + markdown_table(header, rows)
     )
 
 
