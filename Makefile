@@ -35,9 +35,10 @@ TORTURE ?= --page docs/results/torture.md
 torture: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 
-# Those that fit into an hour together; needs the benchmark data (MLNLEARN_DATA).
+# Those behind the papers' tables, or those named: make studies STUDIES="planted_causes relbench_f1".
+# Needs the benchmark data (MLNLEARN_DATA); goes on where it was stopped.
 studies: $(READY)
-	$(BIN)/python -m studies run
+	$(BIN)/python -m studies run $(STUDIES)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

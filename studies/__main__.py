@@ -1,6 +1,7 @@
-"""All studies: ``python -m studies`` lists them, ``python -m studies run`` runs those that fit.
+"""All studies: ``python -m studies`` lists them, ``python -m studies run`` runs the papers' ones.
 
-A study is a module of this package with a `STUDY`, which declares how many minutes it takes.
+A study is a module of this package with a `STUDY`, which declares how many minutes it takes, and
+whether it is behind the papers' tables; others run where they are named.
 Studies run one after the other, each in a process of its own; one that fails stops no other, and
 all failures are told at the end. Finished tasks and studies are kept in a folder until everything
 that was asked for is done, so that the same command goes on where it was stopped.
@@ -22,7 +23,6 @@ from studies.common import RESULTS, Study
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / "build" / "studies"
-_HOUR = 60.0
 _FINISHED = "finished"
 
 
@@ -43,34 +43,30 @@ def all_studies() -> dict[str, Study]:
     return dict(sorted(found.items(), key=lambda item: (item[1].minutes, item[0])))
 
 
-def fitting(studies: dict[str, Study], minutes: float) -> list[str]:
-    """Return the shortest studies that fit into so many minutes together, in their order.
+def of_papers(studies: dict[str, Study]) -> list[str]:
+    """Return the studies behind the papers' tables in their order, those that read others last.
 
     Examples
     --------
-    >>> kinds = {name: Study(name, "", "", minutes=m) for name, m in (("a", 20), ("b", 50))}
-    >>> fitting(kinds, 60)
-    ['a']
+    >>> kinds = {name: Study(name, "", "", of_papers=name != "b") for name in ("a", "b", "c")}
+    >>> of_papers(kinds)
+    ['a', 'c']
     """
-    chosen, total = [], 0.0
-    for name, study in sorted(studies.items(), key=lambda item: item[1].minutes):
-        if total + study.minutes <= minutes:
-            chosen.append(name)
-            total += study.minutes
+    chosen = [name for name, study in studies.items() if study.of_papers]
     return sorted(chosen, key=lambda name: studies[name].is_last)
 
 
-def listing(studies: dict[str, Study], minutes: float) -> str:
-    """Return a line for each study: how long it takes, and whether it is among those that fit."""
-    inside = fitting(studies, minutes)
+def listing(studies: dict[str, Study]) -> str:
+    """Return a line for each study: how long it takes, and whether it is run unless named."""
+    inside = of_papers(studies)
     width = max(map(len, studies), default=0)
     lines = [
-        f"{name:{width}}  {_shown(study.minutes):>8}  {'   ' if name in inside else 'out'}"
+        f"{name:{width}}  {_shown(study.minutes):>8}  {'' if name in inside else 'by name':7}"
         f"  {study.title}"
         for name, study in studies.items()
     ]
     total = sum(studies[name].minutes for name in inside)
-    lines.append(f"\n{len(inside)} of {len(studies)} fit into {minutes:g} min: {total:g} min.")
+    lines.append(f"\n{len(inside)} of {len(studies)} are behind the papers' tables: {total:g} min.")
     return "\n".join(lines)
 
 
@@ -80,13 +76,13 @@ def _shown(minutes: float) -> str:
 
 def run_studies(names: Iterable[str], jobs: int, out: Path, cache: Path) -> list[str]:
     """Run studies in sequence and return the names of those that failed."""
-    failed = []
-    for name in names:
+    failed, names = [], list(names)
+    for number, name in enumerate(names, 1):
         kept = cache / name
         if (kept / _FINISHED).exists():
             sys.stderr.write(f"{name}: finished before\n")
             continue
-        sys.stderr.write(f"{name}: begins\n")
+        sys.stderr.write(f"{name}: begins, study {number} of {len(names)}\n")
         started = time.monotonic()
         command = [sys.executable, "-m", f"studies.{name}", "--jobs", str(jobs)]
         command += ["--out", str(out), "--cache", str(kept)]
@@ -106,8 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """List the studies, or run them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__.split("\n")[0])
     parser.add_argument("what", nargs="?", choices=("list", "run"), default="list")
-    parser.add_argument("names", nargs="*", help="studies to run; by default those that fit")
-    parser.add_argument("--minutes", type=float, default=_HOUR, help="how long all may take")
+    parser.add_argument("names", nargs="*", help="studies to run; by default those of the papers")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes of a study")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write to")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder for finished work")
@@ -117,9 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no study {', '.join(unknown)}; there are: {', '.join(studies)}")
     if given.what == "list":
-        print(listing(studies, given.minutes))  # noqa: T201 - this is a command
+        print(listing(studies))  # noqa: T201 - this is a command
         return 0
-    names = given.names or fitting(studies, given.minutes)
+    names = given.names or of_papers(studies)
     failed = run_studies(names, given.jobs, given.out, given.cache)
     if failed:
         sys.stderr.write(f"failed: {', '.join(failed)}; the same command goes on from here\n")

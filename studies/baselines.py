@@ -23,7 +23,16 @@ from mlnlearn.structure.lifted_graph.learn import LHL
 from mlnlearn.structure.local_search.learn import ILS, DiscriminativeILS
 from mlnlearn.structure.motifs.learn import LSM
 from mlnlearn.structure.search.settings import SearchSettings
-from studies.common import Options, Study, bold_best, markdown_table, run, run_tasks, settings_of
+from studies.common import (
+    Options,
+    Study,
+    bold_best,
+    data_of,
+    markdown_table,
+    run,
+    run_tasks,
+    settings_of,
+)
 from studies.gslp_runs import METRICS, PROTOCOLS, VISITS, folds_of, predict_fold
 from studies.published import figure, tables
 
@@ -86,7 +95,8 @@ STUDY = Study(
         f"{VISITS:,.0f} times at most for a predicate, else mean field",
     },
     seeds=1,
-    minutes=15,
+    minutes=11,
+    of_papers=True,
 )
 
 
@@ -161,7 +171,7 @@ def sections(options: Options) -> Iterator[str]:
             lowest.append(lowest_row(f"{data}: {label}", found))
             rows.append(row)
     yield "## All predicates"
-    yield markdown_table(header, bold_best(rows, _FIGURES, _data_of))
+    yield markdown_table(header, bold_best(rows, _FIGURES, data_of))
     yield "\n".join(verdicts)
     yield (
         "## Where the CLL is lost\n\nOf all folds and predicates the one with the lowest CLL, all "
@@ -172,17 +182,12 @@ def sections(options: Options) -> Iterator[str]:
     yield markdown_table(["learner", "fold", "predicate", "CLL there", "CLL elsewhere"], lowest)
     yield "## Rules for one predicate"
     targeted = list(target_rows(options))
-    yield markdown_table(header, bold_best(targeted, _FIGURES, _data_of))
+    yield markdown_table(header, bold_best(targeted, _FIGURES, data_of))
 
 
 _PRINTED = ("AUC-PR", "CLL", "hours")
 # the columns of AUC-PR and CLL
 _FIGURES = (2, 3, 4, 5)
-
-
-def _data_of(label: str) -> str:
-    """Return the data set of a row."""
-    return label.partition(":")[0]
 
 
 def verdict(

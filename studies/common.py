@@ -77,8 +77,9 @@ class Study:
     seeds
         How many seeds, unless the user says otherwise.
     minutes
-        About how long it takes in one process; infinite where nobody knows yet. ``make studies``
-        runs those that fit into an hour together.
+        About how long it takes in one process; infinite where nobody knows yet.
+    of_papers
+        Whether tables of the papers rest on it: ``make studies`` runs these.
     is_last
         Whether it reads what others write, and so comes after them.
     """
@@ -89,6 +90,7 @@ class Study:
     settings: Mapping[str, object] = field(default_factory=dict)
     seeds: int = 5
     minutes: float = math.inf
+    of_papers: bool = False
     is_last: bool = False
 
 
@@ -138,7 +140,7 @@ def run(
     took = (time.perf_counter() - start, time.process_time() - busy)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{study.name}.md"
-    write_files({path: page(study, options, parts, took)})
+    write_files({path: page(study, options, parts, took, _digest(sections))})
     sys.stderr.write(f"wrote {path}\n")
     return path
 
@@ -166,8 +168,28 @@ def read_options(study: Study, arguments: Sequence[str] | None = None) -> Option
     return Options(found.seeds, found.jobs, found.out, found.cache, found.trust_cache)
 
 
-def page(study: Study, options: Options, sections: Sequence[str], took: tuple[float, float]) -> str:
-    """Return the page: title, what it is, the sections, and how the numbers came about."""
+def page(
+    study: Study,
+    options: Options,
+    sections: Sequence[str],
+    took: tuple[float, float],
+    code: str,
+) -> str:
+    """Return the page: title, what it is, the sections, and how the numbers came about.
+
+    Parameters
+    ----------
+    study
+        What it is about.
+    options
+        What the user set.
+    sections
+        Its pieces of Markdown.
+    took
+        Seconds by the clock, and of the processor.
+    code
+        Digest of the study's module and of all that it imports.
+    """
     settings = markdown_table(
         ["setting", "value"], [[name, f"`{value}`"] for name, value in study.settings.items()]
     )
@@ -177,6 +199,7 @@ def page(study: Study, options: Options, sections: Sequence[str], took: tuple[fl
         f"- Processes: {options.jobs}",
         f"- Time: {wall:.0f} s, of which {cpu:.0f} s processor time in the main process{_tally()}",
         f"- Machine: {machine()}",
+        f"- Code: {code}",
         f"- Again: `python -m studies.{study.name} --seeds {options.seeds} --jobs {options.jobs}`",
     ]
     parts = [f"# {study.title}", study.about, *sections, "## How", "\n".join(facts)]
@@ -262,6 +285,17 @@ def bold_best(
             if value > -math.inf and value == best[group(str(row[0]))]:
                 row[column] = f"**{row[column]}**"
     return found
+
+
+def data_of(label: str) -> str:
+    """Return the data set of a row that begins with it: a group of `bold_best`.
+
+    Examples
+    --------
+    >>> data_of("imdb: GSLP, published")
+    'imdb'
+    """
+    return label.partition(":")[0]
 
 
 def _figure(cell: object) -> float:

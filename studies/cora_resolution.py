@@ -41,7 +41,8 @@ STUDY = Study(
     "are not asked for count as predicted with probability 0 in the metrics.",
     {**SAMPLING, "sampler": "auto", "weights": "PLL, sigma 10"},
     seeds=1,
-    minutes=5,
+    minutes=3.5,
+    of_papers=True,
 )
 
 

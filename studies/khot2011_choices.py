@@ -50,7 +50,8 @@ STUDY = Study(
     ),
     settings={name: values or "as they are" for name, values in SETTINGS.items()},
     seeds=1,
-    minutes=10,
+    minutes=3.5,
+    of_papers=True,
 )
 GROUPS = {
     "Constants": ("defaults", "up to 20 constants", "no constants"),

@@ -44,7 +44,8 @@ STUDY = Study(
         f"stand beside both of ours, and are judged, once, on all of them. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=2,
+    minutes=1,
+    of_papers=True,
 )
 
 

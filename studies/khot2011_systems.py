@@ -94,7 +94,8 @@ STUDY = Study(
         "Alch-D and Alch-G, rules": "; ".join(field_rules()),
     },
     seeds=1,
-    minutes=20,
+    minutes=14,
+    of_papers=True,
 )
 SAMPLING = Sampling(samples=200, burn_in=100, chains=10)
 METRICS = ("auc_pr", "cll")

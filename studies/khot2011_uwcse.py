@@ -48,7 +48,8 @@ STUDY = Study(
         f"whom, in five areas of a department; 12 predicates. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=3,
+    minutes=2.5,
+    of_papers=True,
 )
 
 

@@ -33,7 +33,8 @@ STUDY = Study(
         f"`samePerson`. {ABOUT}"
     ),
     settings=SETTINGS,
-    minutes=2,
+    minutes=1,
+    of_papers=True,
 )
 
 

@@ -70,7 +70,8 @@ STUDY = Study(
         f"ground clauses would be looked at more than {VISITS:,.0f} times",
     },
     seeds=1,
-    minutes=10,
+    minutes=6,
+    of_papers=True,
 )
 
 Found = dict[str, Any]

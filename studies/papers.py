@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from studies.common import RESULTS, Options, Study, markdown_table, run
+from studies.common import Options, Study, markdown_table, run
 from studies.page_tables import NoPageError, Place, look_up
 from studies.paper_places import place_of
 from studies.published import NOTHING, PAPERS, PublishedTable, figure, tables
+from studies.sources import code_digest
 
 STUDY = Study(
     name="papers",
@@ -29,8 +31,10 @@ STUDY = Study(
     ),
     seeds=1,
     minutes=0.1,
+    of_papers=True,
     is_last=True,
 )
+_HERE = Path(__file__).parent
 _TIMES = ("time", "hours", "seconds")
 _UNJUDGED = ("parameters", "wins")
 
@@ -66,9 +70,9 @@ def is_reached(table: PublishedTable, column: str, published: str, ours: str) ->
     return round(figure(ours), digits) >= figure(published)
 
 
-def sections(options: Options, folder: Path = RESULTS) -> Iterator[str]:
+def sections(options: Options) -> Iterator[str]:
     """Compute the page: a summary, then every table."""
-    del options
+    folder = options.out
     summary, parts = [], []
     for paper, title in PAPERS.items():
         parts.append(f"## {title}")
@@ -103,52 +107,105 @@ _NAMED = {
 }
 
 
-def cpu_seconds(text: str) -> float:
-    """Return the CPU seconds that a page says its tasks took, or else those of the run.
+@dataclass(frozen=True)
+class Making:
+    """What a page says of how it was made.
+
+    Attributes
+    ----------
+    cpu
+        Seconds of the processor: those of the run that wrote the page or, where tasks were done
+        before it, those that its tasks took when they were done.
+    wall
+        Seconds by the clock of the run that wrote the page.
+    kept
+        How many tasks came from a cache of another version of the code.
+    code
+        Digest of the sources it rests on.
+    software
+        Version and date.
+    """
+
+    cpu: float
+    wall: float
+    kept: int
+    code: str
+    software: str
+
+
+def making_of(text: str) -> Making:
+    r"""Read off a page how it was made.
 
     Examples
     --------
-    >>> cpu_seconds("4 s, of which 2 s processor time in the main process; 9 tasks done before")
-    2.0
-    >>> cpu_seconds("4 s, of which 2 s processor time; 1,300 CPU s for 9 of these tasks")
-    1300.0
+    >>> page = (
+    ...     "- Time: 4 s, of which 2 s processor time in the main process; 9 tasks done before by "
+    ...     "another version of the code, 1,300 CPU s for 9 of these tasks when they were done\n"
+    ...     "- Machine: 2 cores; Python 3.11.7, mlnlearn 0.2.0, numpy 2.4.6; 2026-11-18\n"
+    ...     "- Code: 0123\n"
+    ... )
+    >>> making_of(page)
+    Making(cpu=1300.0, wall=4.0, kept=9, code='0123', software='mlnlearn 0.2.0, 2026-11-18')
     """
-    tasks = re.search(r"([\d,]+) CPU s for", text)
-    run_ = re.search(r"of which ([\d,]+) s processor time", text)
-    found = tasks or run_
+    time, machine = _line(text, "Time"), _line(text, "Machine")
+    *_, software, date = machine.split("; ")
+    version = next((x for x in software.split(", ") if x.startswith("mlnlearn")), "")
+    return Making(
+        cpu=max(_number(r"([\d,]+) CPU s for", time), _number(r"([\d,]+) s processor", time)),
+        wall=_number(r"^([\d,]+) s", time),
+        kept=int(_number(r"([\d,]+) tasks done before by another version", time)),
+        code=_line(text, "Code"),
+        software=f"{version}, {date}",
+    )
+
+
+def _number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
     return float(found.group(1).replace(",", "")) if found else 0.0
+
+
+def pages_read() -> list[str]:
+    """Return the names of the pages that figures are read from, each once."""
+    places = (place_of(t, row, column) for t in tables().values() for row, column, _ in t.figures())
+    return list(dict.fromkeys(place.page for place in places if isinstance(place, Place)))
 
 
 def made_table(folder: Path) -> str:
     """Return what the pages that figures were read from say of their time and code."""
-    places = (place_of(t, row, column) for t in tables().values() for row, column, _ in t.figures())
-    names = dict.fromkeys(place.page for place in places if isinstance(place, Place))
-    rows = []
-    for name in names:
-        path = folder / f"{name}.md"
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            time, made = (_line(text, what) for what in ("Time", "Machine"))
-            *_, software, date = made.split("; ")
-            version = next((x for x in software.split(", ") if x.startswith("mlnlearn")), "")
-            seconds = cpu_seconds(time)
-            rows.append([f"[{name}]({name}.md)", f"{seconds:,.0f}", time, f"{version}, {date}"])
-    total = sum(float(row[1].replace(",", "")) for row in rows)
-    rows.append(["all", f"{total:,.0f}", "", ""])
+    paths = [path for name in pages_read() if (path := folder / f"{name}.md").is_file()]
+    made = {path.stem: making_of(path.read_text(encoding="utf-8")) for path in paths}
+    older = [name for name, one in made.items() if one.code != code_digest(_HERE / f"{name}.py")]
+    rows = [
+        [
+            f"[{name}]({name}.md)",
+            f"{one.cpu:,.0f}",
+            f"{one.wall:,.0f}",
+            "another version" if name in older else "this version",
+            str(one.kept),
+            one.software,
+        ]
+        for name, one in made.items()
+    ]
+    cpu, wall = sum(one.cpu for one in made.values()), sum(one.wall for one in made.values())
+    rows.append(["all", f"{cpu:,.0f}", f"{wall:,.0f}", "", "", ""])
+    kept = [name for name, one in made.items() if one.kept]
     text = (
-        "CPU seconds of the tasks when they were done, as far as the pages know them, else of the "
-        "run that wrote the page; a page whose tasks came from a cache in part knows some only. "
-        "`python -m studies run` with the names of these studies runs them one after the other, "
-        "says which of how many tasks are done, and goes on where it was stopped."
+        "`make studies` computes all of it from nothing, one study after the other: "
+        f"{cpu / 60:.0f} CPU minutes for these {len(made)} pages, {wall / 60:.0f} by the clock. "
+        "It says which of how many tasks are done, and goes on where it was stopped. Pages written "
+        "by another "
+        f"version of the code than this page, be it a word of theirs: {', '.join(older) or 'none'}."
+        " Pages with tasks from a cache of another version: "
+        f"{', '.join(kept) or 'none'}."
     )
-    return f"{text}\n\n{markdown_table(['page', 'CPU s', 'time', 'code'], rows)}"
+    header = ["page", "CPU s", "s by the clock", "code", "tasks of another version", "software"]
+    return f"{text}\n\n{markdown_table(header, rows)}"
 
 
 def _line(text: str, what: str) -> str:
-    """Return what a page says of its making."""
-    return next(line for line in text.splitlines() if line.startswith(f"- {what}: "))[
-        len(what) + 4 :
-    ]
+    """Return what a page says of its making; nothing where it says none of it."""
+    start = f"- {what}: "
+    return next((line[len(start) :] for line in text.splitlines() if line.startswith(start)), "")
 
 
 def our_figure(place: Place | str, folder: Path) -> tuple[str | None, str]:

@@ -52,7 +52,8 @@ STUDY = Study(
         "EM": "10 iterations, 2 steps each, 10 worlds",
     },
     seeds=1,
-    minutes=2,
+    minutes=1.5,
+    of_papers=True,
 )
 
 

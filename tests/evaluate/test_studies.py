@@ -10,7 +10,7 @@ import pytest
 
 from mlnlearn.evaluate.metrics import scores
 from mlnlearn.evaluate.results import FoldResult, Results
-from studies.__main__ import all_studies, fitting, listing, run_studies
+from studies.__main__ import all_studies, listing, of_papers, run_studies
 from studies.common import (
     Options,
     Study,
@@ -25,6 +25,7 @@ from studies.common import (
 )
 from studies.curves import draw_curves
 from studies.khot2011 import scores_of
+from studies.papers import made_table, pages_read
 from studies.sources import HOMES, code_digest, sources_of
 
 STUDY = Study("toy_table1", "Toy: table 1", "Ours and theirs.", {"trees": 20, "depth": "2|3"}, 3)
@@ -48,6 +49,7 @@ def test_a_page_is_written(tmp_path):
         "- Seeds: 0, 1, 2",
         "- Processes: 2",
         f"- Machine: {machine()}",
+        f"- Code: {code_digest(Path(__file__))}",
         "- Again: `python -m studies.toy_table1 --seeds 3 --jobs 2`",
         "| trees | `20` |",
         "| depth | `2\\|3` |",
@@ -125,7 +127,9 @@ def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monke
     monkeypatch.setattr("studies.common.code_digest", lambda _: "changed")
     run_tasks(square, tasks, replace(options, trust=True), "squares")
     assert log.read_text().split() == ["2"]
-    assert "1 tasks done before by another version of the code" in page(STUDY, options, [], (0, 0))
+    assert "1 tasks done before by another version of the code" in page(
+        STUDY, options, [], (0, 0), "0123"
+    )
     assert "another version" not in capsys.readouterr().err
     run_tasks(square, tasks, options, "squares")
     assert "squares: 1 results are of another version of the code" in capsys.readouterr().err
@@ -143,7 +147,7 @@ def test_a_page_from_a_cache_has_the_time_that_its_tasks_took(tmp_path, monkeypa
         path.write_text(json.dumps(kept))
     monkeypatch.setattr("studies.common._HOW", [])
     run_tasks(square, tasks, options, "squares")
-    text = page(STUDY, options, [], (0, 0))
+    text = page(STUDY, options, [], (0, 0), "0123")
     assert "2 tasks done before, 1,200 CPU s for 2 of these tasks when they were done" in text
 
 
@@ -153,10 +157,9 @@ def test_the_spread_is_no_part_of_the_figure_that_is_bold():
 
 
 def test_what_reads_the_pages_of_others_comes_last():
-    kinds = {name: Study(name, "", "", minutes=m) for name, m in (("a", 20.0), ("b", 30.0))}
-    kinds["c"] = Study("c", "", "", minutes=0.1, is_last=True)
-    assert fitting(kinds, 60) == ["a", "b", "c"]
-    assert fitting(kinds, 25) == ["a", "c"]
+    kinds = {"c": Study("c", "", "", minutes=0.1, of_papers=True, is_last=True)}
+    kinds |= {name: Study(name, "", "", minutes=9.0, of_papers=name != "b") for name in "abd"}
+    assert of_papers(kinds) == ["a", "d", "c"]
 
 
 def test_without_a_cache_everything_is_done_again(tmp_path):
@@ -195,22 +198,36 @@ def test_shifted_scores_are_those_of_a_world_with_two_negatives_to_a_positive():
     assert found["2x"]["auc_pr"] == found["2x shifted"]["auc_pr"]
 
 
-def test_studies_are_found_and_chosen_by_time():
+def test_studies_are_found_and_those_of_the_papers_told_from_others():
     found = all_studies()
-    assert {"cora_resolution", "gslp_tables", "laj_tables", "lsl_tables"} <= set(found)
     assert all(study.name == name for name, study in found.items())
+    assert {*pages_read(), "papers"} <= set(of_papers(found))
+    assert of_papers(found)[-1] == "papers"
     toys = {
-        name: Study(name, name, "", minutes=minutes)
-        for name, minutes in (("long", 50.0), ("short", 5.0), ("middle", 30.0), ("who knows", inf))
+        name: Study(name, name, "", minutes=minutes, of_papers=name != "who knows")
+        for name, minutes in (("short", 5.0), ("middle", 30.0), ("who knows", inf))
     }
-    assert fitting(toys, 60.0) == ["short", "middle"]
-    assert fitting(toys, 4.0) == []
-    lines = listing(toys, 60.0).splitlines()
-    assert [line.split("  ")[0].strip() for line in lines if " out " in line] == [
-        "long",
-        "who knows",
+    lines = listing(toys).splitlines()
+    assert [line.split()[0] for line in lines if " by name " in line] == ["who"]
+    assert lines[-1] == "2 of 3 are behind the papers' tables: 35 min."
+
+
+def test_a_page_of_other_code_is_told_from_one_of_this_code(tmp_path):
+    lines = [
+        "- Time: 120 s, of which 60 s processor time in the main process; 3 tasks done now",
+        "- Machine: 2 cores; Python 3.11.7, mlnlearn 0.2.0, numpy 2.4.6; 2026-11-18",
     ]
-    assert lines[-1] == "2 of 4 fit into 60 min: 35 min."
+    this = code_digest(HOMES["studies"] / "baselines.py")
+    (tmp_path / "baselines.md").write_text("\n".join([*lines, f"- Code: {this}"]))
+    (tmp_path / "gslp_tables.md").write_text("\n".join([*lines, "- Code: 0123"]))
+    lines[0] = lines[0].replace("done now", "done before by another version of the code")
+    (tmp_path / "lsl_tables.md").write_text("\n".join(lines))
+    text = made_table(tmp_path)
+    assert "3 CPU minutes for these 3 pages, 6 by the clock" in text
+    assert "be it a word of theirs: gslp_tables, lsl_tables. Pages" in text
+    assert "from a cache of another version: lsl_tables." in text
+    assert "| [baselines](baselines.md) | 60 | 120 | this version | 0 |" in text
+    assert "| [lsl_tables](lsl_tables.md) | 60 | 120 | another version | 3 |" in text
 
 
 @pytest.fixture
