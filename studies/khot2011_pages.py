@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from studies.best import bold_beside
 from studies.common import markdown_table
 from studies.khot2011 import LEARNERS, METRICS, TEST_SETS, VARIANTS, Key
 from studies.published import tables
@@ -111,7 +112,7 @@ def all_table(
         java = boostsrl.get(key[0], ("–", "–"))
         auc, ap, cll = (scored.text("all", metric) for metric in METRICS)
         rows.append([label(key), auc, paper[0], java[0], ap, cll, paper[1], java[1]])
-    return markdown_table(header, rows)
+    return markdown_table(header, bold_beside(rows, [(1, 2, 3), (5, 6, 7)]))
 
 
 def sampled_table(found: Mapping[Key, Grid], published: Published) -> str:
@@ -123,7 +124,7 @@ def sampled_table(found: Mapping[Key, Grid], published: Published) -> str:
         auc, ap, shifted = (scored.text("2x shifted", metric) for metric in METRICS)
         as_is = scored.text("2x", "cll")
         rows.append([label(key), auc, paper[0], ap, shifted, as_is, paper[1]])
-    return markdown_table(header, rows)
+    return markdown_table(header, bold_beside(rows, [(1, 2), (4, 5, 6)]))
 
 
 def fold_table(found: Mapping[Key, Grid], test_set: str, metric: str) -> str:
@@ -156,7 +157,7 @@ ABOUT = (
     "run on the same data; its figures are on all negatives. Calibrated learning of one target "
     "draws nothing at random, so that seeds only matter for the negatives sampled in tests. In "
     "rows `chosen`, the weight of negatives and the length of steps were chosen for each fold on "
-    "its training folds alone."
+    "its training folds alone. The best of ours and others' in a row is bold."
 )
 
 

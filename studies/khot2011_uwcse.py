@@ -54,9 +54,8 @@ STUDY = Study(
 
 
 NOTES = (
-    "RDN-B against BoostSRL on all negatives: BoostSRL's figures are means over four or five folds "
-    "with a large spread, so that the difference means little; its CLL is far lower since it never "
-    "corrects for the negatives it leaves out.",
+    "BoostSRL's figures are means over four or five folds with a large spread; it never corrects "
+    "for the negatives it leaves out, which its CLL shows.",
     "The constants of quarters and years stand in no rule by default, since there are fewer than "
     "ten true atoms of the target for each. That rule was made on inner folds (three areas to "
     "learn from, one to test, the fifth left alone), which are test folds of other rows, so that "

@@ -39,12 +39,11 @@ STUDY = Study(
 
 
 NOTES = (
-    "What MLN-BT loses in CLL on courseProf it loses on a few pairs of fold 4: a leaf whose path "
-    "holds `faculty(p) ^ courseTA(c,x) ^ project(y,p)` counts once for every assistant and "
-    "project, and a course of many assistants with a professor of many projects has several times "
-    "the groundings of any training pair, so that its log-odds lie far beyond theirs. That is what "
-    "counting semantics says. Shorter steps and better balanced negatives, which the training "
-    "folds choose, make it milder; dependency networks do not count, and have nothing of it.",
+    "A leaf whose path holds `faculty(p) ^ courseTA(c,x) ^ project(y,p)` counts once for every "
+    "assistant and project; a course of many assistants with a professor of many projects may have "
+    "several times the groundings of any training pair, so that its log-odds lie far beyond "
+    "theirs. That is what counting semantics says; dependency networks do not count, and have "
+    "nothing of it. The CLL by fold of courseProf is where to look for it.",
     "BoostSRL's figures are those of one fold, and it is not recorded which university that was: "
     "fold 1 here is Cornell, in the numbering of the data's source it is Texas, here fold 2.",
 )

@@ -7,7 +7,7 @@ the pages that the other studies have written, so that each stands where it was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,8 @@ STUDY = Study(
         "Every figure of the tables of the five papers, once: ours, and in brackets the published "
         "one. Ours are read from the pages named at the end of each row, which say how they came "
         "about; where there is none, the row says why. A figure is *reached* where ours, rounded "
-        "to the digits that are printed, is at least the published one (of times: at most). "
+        "to the digits that are printed, is at least the published one (of times: at most); the "
+        "better of the two is bold. "
         "Numbers of parameters and tallies of wins, losses and ties are shown and not judged. "
         "Times are processor seconds of ours beside the wall-clock times of other machines. "
         "Tables that describe data have no figures to reach."
@@ -68,6 +69,24 @@ def is_reached(table: PublishedTable, column: str, published: str, ours: str) ->
         return figure(ours) <= seconds_of(table, column, published)
     digits = len(published.replace("±", " ").split()[0].partition(".")[2])
     return round(figure(ours), digits) >= figure(published)
+
+
+def bold_better(table: PublishedTable, column: str, texts: Sequence[str]) -> list[str]:
+    """Print ours or the published figure in bold, whichever is better; both where they are equal.
+
+    Examples
+    --------
+    >>> bold_better(tables()["khot2011", "II"], "time", ["8.4 s", "1.8 h"])
+    ['**8.4 s**', '1.8 h']
+    >>> bold_better(tables()["khot2011", "IV"], "CLL, genre", ["-0.30", "-0.20 ± 0.09"])
+    ['-0.30', '**-0.20 ± 0.09**']
+    """
+    ours, published = figure(texts[0]), figure(texts[1])
+    if is_time(table, column):
+        ours, published = -ours, -seconds_of(table, column, texts[1])
+    best = max(ours, published)
+    values = zip(texts, (ours, published), strict=True)
+    return [f"**{text}**" if value == best else text for text, value in values]
 
 
 def sections(options: Options) -> Iterator[str]:
@@ -236,11 +255,13 @@ def table_section(table: PublishedTable, folder: Path) -> tuple[str, list[str]]:
                 shown.append(f"{NOTHING} ({published})")
                 continue
             where[f"[{place.page}]({place.page}.md)"] = None
-            shown.append(f"{ours}{place.unit} ({published})")
             known += 1
+            texts = [f"{ours}{place.unit}", published]
             if is_judged(table):
                 judged += 1
                 reached += is_reached(table, column, published, ours)
+                texts = bold_better(table, column, texts)
+            shown.append(f"{texts[0]} ({texts[1]})")
         rows.append([row, *shown, "; ".join([*where, *reasons])])
     text = markdown_table(["", *table.columns, "where, and why not"], rows)
     total = len(table.figures())

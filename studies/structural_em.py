@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.data.catalog import VARIABLE
 from mlnlearn.evaluate.significance import paired_t_test
-from studies.common import Options, Study, markdown_table, run, run_tasks
+from studies.common import Options, Study, bold_best, markdown_table, run, run_tasks
 from studies.page_tables import tables_of
 from studies.published import tables
 from studies.structural_em_runs import (
@@ -121,7 +121,9 @@ def table_1(options: Options) -> Iterator[str]:
                     ]
                 )
             tests.append([label, *_tests(found, 0)])
-    yield "## Table 1: disjunctive data\n\n" + markdown_table(header, rows.values())
+    yield "## Table 1: disjunctive data\n\n" + markdown_table(
+        header, bold_best(list(rows.values()), range(1, len(header)), lambda _: "")
+    )
     yield "SEM against\n\n" + markdown_table(["cell", "complete, CLL", "hidden, CLL"], tests)
 
 
@@ -147,7 +149,7 @@ def table_2(options: Options) -> Iterator[str]:
         "published: CLL",
         "AUC-PR",
     ]
-    yield "## Table 2: cancer data\n\n" + markdown_table(header, rows)
+    yield "## Table 2: cancer data\n\n" + markdown_table(header, bold_best(rows, range(2, 8)))
     yield "SEM against\n\n" + markdown_table(["cell", "complete", "hidden"], tests)
 
 

@@ -11,6 +11,7 @@ import pytest
 from mlnlearn.evaluate.metrics import scores
 from mlnlearn.evaluate.results import FoldResult, Results
 from studies.__main__ import all_studies, listing, of_papers, run_studies
+from studies.best import bold_beside
 from studies.common import (
     Options,
     Study,
@@ -281,3 +282,16 @@ def test_a_changed_import_changes_the_digest(monkeypatch, tmp_path):
     assert code_digest.__wrapped__(tmp_path / "one.py") == before
     (tmp_path / "two.py").write_text("def g():\n    return 2\n")
     assert code_digest.__wrapped__(tmp_path / "one.py") != before
+
+
+def test_the_best_of_a_row_is_bold_whoever_has_it():
+    rows = [
+        ["fold 1", -306, "-282.1", "–"],
+        ["fold 2", -309, "-315.3", "-400"],
+        ["3", "–", "1", ""],
+    ]
+    assert bold_beside(rows, [(1, 2, 3)]) == [
+        ["fold 1", -306, "**-282.1**", "–"],
+        ["fold 2", "**-309**", "-315.3", "-400"],
+        ["3", "–", "1", ""],
+    ]
