@@ -226,8 +226,22 @@ def test_aggregates_of_aggregates_are_said_as_what_they_are():
         return str(Feature(steps, "Name", "Jazz"))
 
     assert (
-        said("sum") == "number of Line by InvoiceId with Name = Jazz, of all Invoice by CustomerId"
+        said("sum")
+        == "number of Line by InvoiceId with Name = Jazz, over all Invoice by CustomerId"
     )
     over = "mean over Invoice by CustomerId of the share of Line by InvoiceId with Name = Jazz"
     assert said("mean") == over
     assert said("exists") == "any Invoice by CustomerId with any Line by InvoiceId with Name = Jazz"
+
+
+def test_links_behind_rows_are_said_by_dots_and_those_before_them_in_words():
+    tracks = Backward("Track", "AlbumId", "mean")
+    same_album = Feature((Forward("AlbumId"), tracks, Forward("GenreId")), "Name", "Jazz")
+    assert str(same_album) == "share of Track of its AlbumId with GenreId.Name = Jazz"
+    pages = (Forward("member"), Backward("loan", "reader", "max"), Forward("book"))
+    assert str(Feature(pages, "pages")) == "largest book.pages of loan by reader of its member"
+    friends = Backward("friend", "b", "sum"), Forward("a")
+    of_friends = Feature((*friends, *friends), "party", "red")
+    assert str(of_friends) == "number of friend by b with a.party = red, over all a of friend by b"
+    back = Feature((Backward("friend", "a", "mean"), Forward("b"), *friends), "party", "red")
+    assert str(back) == "mean over b of friend by a of the number of friend by b with a.party = red"

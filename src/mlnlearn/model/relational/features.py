@@ -214,60 +214,102 @@ _OF_FLAGS = {"mean": "share of", "sum": "number of", "exists": "any"}
 def words(feature: Feature) -> str:
     """Say what a feature is.
 
+    Links are followed by dots behind the rows that they are of, as in ``order.price``.
+
     Examples
     --------
     >>> words(Feature((Forward("album"), Forward("artist")), "")), words(Feature((), "price"))
     ('artist of its album', 'price')
     >>> orders, items = Backward("orders", "customer", "sum"), Backward("item", "order", "sum")
     >>> words(Feature((orders, items), "price"))
-    'sum price of item by order, of all orders by customer'
+    'sum price of item by order, over all orders by customer'
     >>> words(Feature((Backward("orders", "customer", "mean"), items), "price"))
     'mean over orders by customer of the sum price of item by order'
+    >>> friends = Backward("friend", "one", "mean"), Forward("two")
+    >>> words(Feature((*friends, *friends), "party", "red"))
+    'mean over two of friend by one of the share of friend by one with two.party = red'
     """
-    text = "" if feature.column is None else (feature.column or "name")
-    steps = feature.steps
-    if feature.column == "" and steps and isinstance(steps[-1], Forward):
-        text, steps = steps[-1].link, steps[:-1]  # what a link points to has its name
-        text = text if steps or feature.value is not None else f"its {text}"
-    if feature.value is not None:
-        text = f"{text} = {feature.value}"
-    inner = feature.column is None  # nothing to speak of yet but rows
-    counted: Aggregate | None = None
-    for number, step in reversed(list(enumerate(steps))):
-        first = number == 0
-        if isinstance(step, Forward):
-            place = f"its {step.link}" if first else f"the {step.link}"
-            text = f"{text} of {place}" if text else place
+    first, levels = _levels(feature.steps)
+    if not levels:
+        return _followed(first, feature.column, feature.value)
+    text, counted = "", None
+    for number, (step, links) in reversed(list(enumerate(levels))):
+        rows = _rows(step, [] if number else first)
+        if counted is None:
+            text = _said(step.aggregate, rows, _dotted(links, feature.column), feature.value)
         else:
-            before = steps[number - 1] if number else None
-            told = isinstance(before, Forward) and before.link == step.link
-            text = _backward(step, text, inner, feature.value is not None, told, counted)
-            counted = step.aggregate
-        inner = False
+            rows = f"{'.'.join(links)} of {rows}" if links else rows
+            text = _said_over(step.aggregate, rows, text, counted, feature.value is not None)
+        counted = step.aggregate
     return text
 
 
-def _backward(
-    step: Backward, text: str, rows_only: bool, flag: bool, told: bool, counted: Aggregate | None
-) -> str:
-    """Say an aggregate over rows that point here; `counted` is the one that `text` says already."""
-    which = step.rows
-    if step.last is not None:
-        which = f"the last {step.last} {which}"
+def _levels(steps: tuple[Step, ...]) -> tuple[list[str], list[tuple[Backward, list[str]]]]:
+    """Return the links that come first, and each step backward with the links behind it."""
+    first: list[str] = []
+    levels: list[tuple[Backward, list[str]]] = []
+    for step in steps:
+        if isinstance(step, Backward):
+            levels.append((step, []))
+        else:
+            (levels[-1][1] if levels else first).append(step.link)
+    return first, levels
+
+
+def _place(links: list[str]) -> str:
+    """Say where links of an example's row lead to."""
+    *middle, last = reversed(links)
+    return "".join(f"the {link} of " for link in middle) + f"its {last}"
+
+
+def _dotted(links: list[str], column: str | None) -> str | None:
+    """Say a column behind links; what a link points to has the link's name."""
+    return None if column is None else ".".join([*links, column] if column else links) or "name"
+
+
+def _followed(links: list[str], column: str | None, value: str | None) -> str:
+    """Say what is read where links of an example's row lead to."""
+    text = column or "name"
+    if links and not column:
+        *links, text = links
+        text = text if links or value is not None else f"its {text}"
+    text = text if value is None else f"{text} = {value}"
+    return f"{text} of {_place(links)}" if links else text
+
+
+def _rows(step: Backward, first: list[str]) -> str:
+    """Say which rows point here, that is to where the links lead that come first.
+
+    Where the last of these has the name of the link by which they do, that is not said again.
+    """
+    which = step.rows if step.last is None else f"the last {step.last} {step.rows}"
     if step.within is not None:
         which = f"{which} of the last {duration(step.within)}"
-    by = "" if told else f" by {step.link}"
-    if rows_only or step.aggregate == "since":
-        joint = " " if step.aggregate in ("exists", "since") else " of "
-        return f"{_WORDS[step.aggregate]}{joint}{which}{by}"
-    if step.aggregate == "sum" and ((flag and counted) or counted in ("sum", "count")):
-        return f"{text}, of all {which}{by}"
-    if flag and step.aggregate in _OF_FLAGS and (step.aggregate == "exists" or not counted):
-        return f"{_OF_FLAGS[step.aggregate]} {which}{by} with {text}"
-    if counted:
-        the = "" if counted == "exists" else "the "
-        return f"{_WORDS[step.aggregate]} over {which}{by} of {the}{text}"
-    return f"{_WORDS[step.aggregate]} {text} of {which}{by}"
+    by = "" if first[-1:] == [step.link] else f" by {step.link}"
+    return f"{which}{by} of {_place(first)}" if first else f"{which}{by}"
+
+
+def _said(aggregate: Aggregate, rows: str, column: str | None, value: str | None) -> str:
+    """Say an aggregate of a column of rows, or of the rows themselves."""
+    if column is None or aggregate == "since":
+        joint = " " if aggregate in ("exists", "since") else " of "
+        return f"{_WORDS[aggregate]}{joint}{rows}"
+    if value is not None and aggregate in _OF_FLAGS:
+        return f"{_OF_FLAGS[aggregate]} {rows} with {column} = {value}"
+    column = column if value is None else f"{column} = {value}"
+    return f"{_WORDS[aggregate]} {column} of {rows}"
+
+
+def _said_over(aggregate: Aggregate, rows: str, text: str, inner: Aggregate, flag: bool) -> str:
+    """Say an aggregate over rows of what `text` says of each of them, itself an aggregate."""
+    if aggregate == "since":
+        return f"{_WORDS[aggregate]} {rows}"
+    if aggregate == "sum" and (flag or inner in ("sum", "count")):
+        return f"{text}, over all {rows}"
+    if flag and aggregate == "exists":
+        return f"{_OF_FLAGS[aggregate]} {rows} with {text}"
+    the = "" if inner == "exists" else "the "
+    return f"{_WORDS[aggregate]} over {rows} of {the}{text}"
 
 
 def said_number(number: float, digits: int = 6) -> str:
