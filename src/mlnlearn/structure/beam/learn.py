@@ -72,9 +72,7 @@ class MSL(LanguageSettings[RoundNotes]):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.01,
-            "held_out": False,
-            "joint": False,
+            **LanguageSettings.presets["paper"],
             "strategy": "beam",
             "max_literals": 4,
             "max_variables": 4,

@@ -48,21 +48,11 @@ class BUSL(BottomUpLearner):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.0,
-            "held_out": False,
-            "joint": False,
-            "sigma": 100.0,
-            "max_literals": 5,
-            "max_variables": 5,
-            "flips": None,
+            **BottomUpLearner.presets["paper"],
             "min_weight": 0.5,
-            "one_a_template": False,
-            "max_clauses": None,
             "max_links": 2,
             "max_new": 1,
-            "max_nodes": None,
             "alpha": 0.05,
-            "max_blanket": None,
         }
     }
 

@@ -58,18 +58,9 @@ class HGSM(BottomUpLearner):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.0,
-            "held_out": False,
-            "joint": False,
-            "sigma": 100.0,
-            "max_literals": 5,
+            **BottomUpLearner.presets["paper"],
             "max_same": 3,
-            "flips": None,
-            "min_weight": 0.0,
             "one_a_template": True,
-            "max_clauses": None,
-            "max_nodes": None,
-            "max_blanket": None,
         }
     }
 

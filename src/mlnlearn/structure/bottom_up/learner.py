@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from mlnlearn.structure.templates.learner import Template, TemplateLearner
 class BottomUpLearner(TemplateLearner):
     """Base of learners that read from truth tables which literals go together.
 
+    The preset ``"paper"`` has no bounds on their number, and adds whatever raises the likelihood.
+
     Parameters
     ----------
     max_links
@@ -39,6 +41,16 @@ class BottomUpLearner(TemplateLearner):
     seed
         Of the draw of false atoms, where there are very many.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            **TemplateLearner.presets["paper"],
+            "min_gain": 0.0,
+            "flips": None,
+            "max_nodes": None,
+            "max_blanket": None,
+        }
+    }
 
     max_links: Annotated[int, AtLeast(1)] = 2
     max_new: Annotated[int, AtLeast(0)] = 1

@@ -67,15 +67,7 @@ class LHL(TemplateLearner):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.01,
-            "held_out": False,
-            "joint": False,
-            "sigma": 100.0,
-            "max_literals": 5,
-            "max_variables": 5,
-            "min_weight": 0.0,
-            "one_a_template": False,
-            "max_clauses": None,
+            **TemplateLearner.presets["paper"],
             "cost": 1.0,
             "partners": None,
             "mergers": "pairs",

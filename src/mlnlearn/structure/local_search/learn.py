@@ -75,10 +75,7 @@ class ILS(LanguageSettings[RoundNotes]):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.01,
-            "held_out": False,
-            "joint": False,
-            "sigma": 100.0,
+            **LanguageSettings.presets["paper"],
             "tried": None,
             "max_rounds": None,
         }

@@ -80,15 +80,7 @@ class LSM(TemplateLearner):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "min_gain": 0.01,
-            "held_out": False,
-            "joint": False,
-            "sigma": 100.0,
-            "max_literals": 5,
-            "max_variables": 5,
-            "min_weight": 0.0,
-            "one_a_template": False,
-            "max_clauses": None,
+            **TemplateLearner.presets["paper"],
             "walks": 10_000,
             "walk_length": 5,
             "max_time": 4.9,

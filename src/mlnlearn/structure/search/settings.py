@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct
 
@@ -131,13 +131,18 @@ class SearchSettings(Learner[MLN, OwnNotes]):
 class LanguageSettings(SearchSettings[OwnNotes]):
     """Settings of a search among all clauses of a language.
 
-    Unlike in other searches, `held_out` and `joint` are off, as in the papers.
+    Unlike in other searches, `held_out` and `joint` are off, as in the papers; what the presets
+    ``"paper"`` of such searches have in common stands here.
 
     Parameters
     ----------
     max_variables
         Most variables of a clause.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"min_gain": 0.01, "held_out": False, "joint": False, "sigma": 100.0}
+    }
 
     min_gain: Annotated[float, AtLeast(0)] = 0.01
     held_out: bool = False

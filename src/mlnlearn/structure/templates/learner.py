@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from mlnlearn.data.load.data import Data
 from mlnlearn.logic.canonical import ClauseKey, canonical_key, is_part
@@ -48,7 +48,7 @@ class TemplateNotes(SearchNotes):
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateLearner(LanguageSettings[TemplateNotes]):
-    """Base of learners that find sets of literals first.
+    """Base of learners that find sets of literals first; the preset ``"paper"`` scores all clauses.
 
     Parameters
     ----------
@@ -62,6 +62,17 @@ class TemplateLearner(LanguageSettings[TemplateNotes]):
     max_clauses
         Score at most so many clauses, as many of each length as the others leave; None for all.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            **LanguageSettings.presets["paper"],
+            "max_literals": 5,
+            "max_variables": 5,
+            "min_weight": 0.0,
+            "one_a_template": False,
+            "max_clauses": None,
+        }
+    }
 
     max_literals: Annotated[int, AtLeast(2)] = 4
     max_variables: Annotated[int, AtLeast(1)] = 5
