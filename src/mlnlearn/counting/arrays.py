@@ -188,15 +188,17 @@ class Index:
     space
         A number larger than any key that will be asked for, if it is known. Where it is not much
         larger than the table, groups are found by their place, else by binary search.
+    asked
+        How many keys will be asked for, if it is known: twice as many places are worth their while.
     """
 
-    def __init__(self, keys: Ints, space: int | None = None) -> None:
+    def __init__(self, keys: Ints, space: int | None = None, asked: int = 0) -> None:
         in_order = len(keys) < 2 or bool((keys[1:] >= keys[:-1]).all())
         self.order: Ints | None = None
         if not in_order:
             self.order, keys = sort_keys(keys)
         self._starts: Ints | None = None
-        if space is not None and space <= max(4 * len(keys), 1 << 12):
+        if space is not None and space <= max(4 * len(keys), 2 * asked, 1 << 12):
             self._starts = np.zeros(space + 1, np.int64)
             np.cumsum(np.bincount(keys, minlength=space), out=self._starts[1:])
         else:

@@ -187,7 +187,7 @@ class _Matches(Generic[N]):
         shared = [name for name in probe.columns if name in other.columns]
         space = math.prod(max(bounds[name], 1) for name in shared)
         rows, wide = len(probe) + len(other), 0 if space < MOST_KEYS else 32 * len(shared)
-        places = min(space, max(4 * len(other), 1 << 12)) + 1
+        places = min(space, max(4 * len(other), 2 * len(probe), 1 << 12)) + 1
         taken = _PROBING * len(probe) + _INDEXING * len(other) + 16 * places + wide * rows
         self.room = room.taking(taken, rows)
         keys, index_keys = common_keys(
@@ -195,7 +195,7 @@ class _Matches(Generic[N]):
             [other.columns[name] for name in shared] or [np.zeros(len(other), np.int32)],
             [bounds[name] for name in shared] or [1],
         )
-        self.index = Index(index_keys, space)
+        self.index = Index(index_keys, space, len(probe))
         self.starts, self.lengths = self.index.ranges(keys)
         self.ends = np.cumsum(self.lengths)
         self.total = int(self.ends[-1]) if len(self.ends) else 0

@@ -12,7 +12,11 @@ from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.structure.join_bayes import features as features_module
-from mlnlearn.structure.join_bayes.features import attribute_features, attribute_scores
+from mlnlearn.structure.join_bayes.features import (
+    attribute_features,
+    attribute_rows,
+    attribute_scores,
+)
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
 from mlnlearn.structure.join_bayes.rules import Family, table_rules
@@ -99,7 +103,7 @@ def test_likelihood_is_the_pseudo_likelihood_of_the_rules():
     shown = np.concatenate([family.emitted for family in model.families])
     rng = np.random.default_rng(0)
     weights = rng.normal(size=len(shown)) * 0.1
-    value, gradient = RowLikelihood([part.rows() for part in features])(weights)
+    value, gradient = RowLikelihood([part.grouped().rows() for part in features])(weights)
     formulas = tuple(rule.formula for rule in mln.rules)
     other = PseudoLikelihood(MemoryEngine([database]), formulas, False, predicates)
     expected, slope = other(weights[shown])
@@ -111,7 +115,7 @@ def test_gradient_is_numerically_right():
     database, mapping = chain_tables(1, missing=0.2, size=6)
     model = MBN(links=True).fit(Loaded(database, mapping)).model
     features = attribute_features(counter_of([database], mapping), model.families)
-    likelihood = RowLikelihood([part.rows() for part in features])
+    likelihood = RowLikelihood([part.grouped().rows() for part in features])
     rng = np.random.default_rng(0)
     weights = rng.normal(size=len(model.weights)) * 0.2
     _, gradient = likelihood(weights)
@@ -209,3 +213,20 @@ def test_entries_added_up_early_and_scores_are_the_same_features(tables, monkeyp
         scores = attribute_scores(counter, model.families, one.node, model.weights)
         logs = one.log_probabilities(model.weights)
         assert log_softmax(scores, axis=1) == pytest.approx(logs, abs=1e-9)
+
+
+@pytest.mark.parametrize("tables", [chain_tables, self_tables, flag_tables])
+@pytest.mark.parametrize("links", [False, True])
+def test_groups_of_groundings_are_those_with_equal_features(tables, links):
+    for seed in range(4):
+        database, mapping = tables(seed, size=9)
+        other = tables(seed + 10, size=5).database
+        model = MBN(links=links).fit(Loaded(database, mapping)).model
+        counter = counter_of([database, other], mapping)
+        grouped = attribute_rows(counter, model.families)
+        for one, rows in zip(attribute_features(counter, model.families), grouped, strict=True):
+            expected = one.grouped()
+            assert rows.true.tolist() == expected.true.tolist()
+            assert rows.groundings.tolist() == expected.groundings.tolist()
+            assert abs(rows.matrix - expected.matrix).max() < 1e-12
+            assert rows.groundings.sum() == len(one.truth)

@@ -12,7 +12,8 @@ from mlnlearn.data.load.tables import Keys
 from mlnlearn.structure.join_bayes import joint_weights as module
 from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.features import attribute_features, typical_counts
+from mlnlearn.structure.join_bayes.feature_rows import typical_counts
+from mlnlearn.structure.join_bayes.features import attribute_rows
 from mlnlearn.structure.join_bayes.joint_weights import joint_weights, redrawn, rule_counts
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
@@ -41,7 +42,7 @@ def towns():
 def learned(loaded, learner):
     model = learner.fit(loaded).model
     data = EncodedData([loaded.database], NetLayout.from_nodes(model.net.nodes))
-    scale = typical_counts(attribute_features(FamilyCounter(data), model.families))
+    scale = typical_counts(attribute_rows(FamilyCounter(data), model.families))
     return model, data, scale
 
 

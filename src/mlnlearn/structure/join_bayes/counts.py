@@ -63,6 +63,15 @@ class Counts:
     def __len__(self) -> int:
         return len(self.counts)
 
+    def at(self, rows: Ints) -> Counts:
+        """Return some of the rows."""
+        return replace(
+            self,
+            columns=tuple(column[rows] for column in self.columns),
+            counts=self.counts[rows],
+            kept=tuple(column[rows] for column in self.kept),
+        )
+
     def project(self, nodes: Sequence[NetNode]) -> Counts:
         """Return the counts of fewer nodes, or of the same in another order."""
         chosen = {node: self.columns[self.nodes.index(node)] for node in nodes}

@@ -10,21 +10,21 @@ is then a lookup. A grounding that asks for an unknown value does not count as o
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_matrix
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of, run_starts, sort_keys
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks, equal_rows
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins
-from mlnlearn.weights.rows import RowBlocks, Rows
 
 special = late("scipy.special")
 
@@ -58,30 +58,10 @@ class AttributeFeatures:
         """The first value that can be predicted: after N/A, for attributes of links."""
         return int(self.node.relationship is not None)
 
-    def scaled(self, scale: Floats) -> AttributeFeatures:
-        """Return the features with each rule's counts divided by a number, where that is not 0."""
-        factors = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        return replace(self, matrix=self.matrix.multiply(factors[None, :]).tocsr())
-
-    def rows(self, share: float = 1.0) -> Rows:
-        """Return the choices among values, one of each group of groundings with the same features.
-
-        Thousands of links share a few feature rows. Rows are compared by their products with a
-        random vector: equal rows have equal products, different ones practically never.
-        """
-        rng, size = np.random.default_rng(0), self.node.size
-        marks = (self.matrix @ rng.normal(size=self.matrix.shape[1])).reshape(-1, size)
-        _, first, place = np.unique(marks, axis=0, return_index=True, return_inverse=True)
-        known = self.truth < size
-        keys = place.reshape(-1)[known] * size + self.truth[known]
-        true = np.bincount(keys, minlength=len(first) * size).astype(np.float64) * share
-        matrix = self.matrix[(first[:, None] * size + np.arange(size)).reshape(-1)]
-        features = np.flatnonzero(matrix.getnnz(axis=0))
-        # what cannot be predicted is not among the choices
-        members = np.arange(len(true)).reshape(-1, size)[:, self.first :]
-        blocks = RowBlocks(members.reshape(-1), np.arange(len(members)) * members.shape[1])
-        total = true.reshape(-1, size).sum(axis=1)
-        return Rows(features, csr_array(matrix[:, features]), true, total, blocks)
+    def grouped(self) -> FeatureRows:
+        """Return what pseudo-likelihoods need: groundings of the same features together."""
+        every = np.arange(len(self.truth))
+        return FeatureRows.of(self.node, self.matrix, self.truth, every)
 
     def log_probabilities(self, weights: Floats) -> Floats:
         """Return the log-probability of each value, shape ``(entities or links, values)``."""
@@ -101,18 +81,56 @@ def attribute_features(
     With `names`, only those of these predicates; with `at`, only of the entity, or of the link
     between these entities (the rows of all others are empty).
     """
-    data, layout = counter.data, counter.data.layout
-    starts = np.cumsum([0, *(family.size for family in families)])
-    found = []
-    for node in _attributes(layout):
-        if names is not None and node.predicate.name not in names:
-            continue
-        truth = data.values[node.predicate.name]
-        builder = _MatrixBuilder(counter, node, at)
-        for family, start in zip(families, starts[:-1].tolist(), strict=True):
-            builder.add(family, start)
-        found.append(AttributeFeatures(node, truth, builder.matrix(len(truth), int(starts[-1]))))
-    return found
+    wanted = [
+        node
+        for node in _attributes(counter.data.layout)
+        if names is None or node.predicate.name in names
+    ]
+    return [_features(counter, families, node, at) for node in wanted]
+
+
+def attribute_rows(counter: FamilyCounter, families: Sequence[FamilyRules]) -> list[FeatureRows]:
+    """Return the features of all attributes, each attribute's equal groundings together.
+
+    Groundings for which all counts are the same have the same features, so that these are made for
+    one of them.
+    """
+    return [_rows(counter, families, node) for node in _attributes(counter.data.layout)]
+
+
+def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode) -> FeatureRows:
+    data = counter.data
+    builder, truth = _MatrixBuilder(counter, node), data.values[node.predicate.name]
+    looks = list(_looks(families, node))
+    counted = [builder.counted(look) for look in looks]
+    groundings = [builder.grounding(counts) for counts in counted]
+    marks = np.zeros((len(truth), len(looks) + 1), np.int64)
+    if data.populations > 1:
+        first = data.links[node.relationship.name][0] if node.relationship else slice(None)
+        marks[:, -1] = data.owner[node.predicate.types[0]][first]
+    for look, counts in enumerate(counted):
+        add_marks(marks[:, look], groundings[look], counts.columns, counts.counts)
+    group, chosen = equal_rows(marks)
+    place = np.full(len(truth), -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    for own, counts, rows in zip(looks, counted, groundings, strict=True):
+        kept = np.flatnonzero(place[rows] >= 0)
+        builder.emit(own, counts.at(kept), place[rows[kept]])
+    matrix = builder.matrix(len(chosen), sum(family.size for family in families))
+    return FeatureRows.of(node, matrix, truth, group)
+
+
+def _features(
+    counter: FamilyCounter,
+    families: Sequence[FamilyRules],
+    node: NetNode,
+    at: Sequence[int] | None = None,
+) -> AttributeFeatures:
+    builder = _MatrixBuilder(counter, node, at)
+    builder.add(families)
+    truth = counter.data.values[node.predicate.name]
+    rules = sum(family.size for family in families)
+    return AttributeFeatures(node, truth, builder.matrix(len(truth), rules))
 
 
 def attribute_scores(
@@ -122,29 +140,67 @@ def attribute_scores(
 
     Shape ``(entities or links, values)``.
     """
-    builder, start = _Scorer(counter, node, weights), 0
-    for family in families:
-        builder.add(family, start)
-        start += family.size
+    builder = _Scorer(counter, node, weights)
+    builder.add(families)
     scores = builder.sums.reshape(-1, node.size)
     scores[:, : int(node.relationship is not None)] = -np.inf
     return scores
-
-
-def typical_counts(features: Sequence[AttributeFeatures]) -> Floats:
-    """Return the root mean square of each rule's counts where it holds at all; 0 where never."""
-    rules = features[0].matrix.shape[1]
-    squares, entries = np.zeros(rules), np.zeros(rules)
-    for part in features:
-        squares += np.bincount(part.matrix.indices, part.matrix.data**2, rules)
-        entries += np.bincount(part.matrix.indices, minlength=rules)
-    return np.sqrt(squares / np.maximum(entries, 1.0))
 
 
 def _attributes(layout: NetLayout) -> Iterator[NetNode]:
     yield from (node for node in layout.attributes if node.main)
     for relationship in layout.relationships:
         yield from relationship.attributes
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A family that an attribute is in, at one or two places.
+
+    Attributes
+    ----------
+    family, start
+        The family, and the number of its first rule.
+    changed
+        The nodes of the family that are the attribute.
+    merged
+        Two variables that stand for the same entity, where they are.
+    sign
+        Whether its counts are added or taken off.
+    """
+
+    family: FamilyRules
+    start: int
+    changed: tuple[NetNode, ...]
+    merged: tuple[tuple[Variable, Variable], ...] = ()
+    sign: int = 1
+
+    @property
+    def rest(self) -> list[NetNode]:
+        """The other nodes of the family."""
+        return [node for node in self.family.nodes if node not in self.changed]
+
+    @property
+    def keep(self) -> tuple[Variable, ...]:
+        """The variables of the attribute."""
+        return tuple(dict(self.merged).get(v, v) for v in self.changed[0].variables)
+
+
+def _looks(families: Sequence[FamilyRules], attribute: NetNode) -> Iterator[_Look]:
+    """Yield each occurrence of an attribute in families, and where two coincide."""
+    start = 0
+    for family in families:
+        same = [node for node in family.nodes if node.predicate == attribute.predicate]
+        # without leaves, all tuples have unknown values
+        for place, node in enumerate(same if family.leaves else ()):
+            yield _Look(family, start, (node,))
+            for other in same[place + 1 :]:
+                merged = ((other.variables[0], node.variables[0]),)
+                # where both are the same entity, neither is part of the rest of the database
+                yield _Look(family, start, (node,), merged, sign=-1)
+                yield _Look(family, start, (other,), merged, sign=-1)
+                yield _Look(family, start, (node, other), merged)
+        start += family.size
 
 
 class _MatrixBuilder:
@@ -163,49 +219,33 @@ class _MatrixBuilder:
         self.columns: list[Ints] = []
         self.counts: list[Floats] = []
 
-    def add(self, family: FamilyRules, start: int) -> None:
-        """Add a family: each occurrence of the attribute, and where two coincide."""
-        if not family.leaves:  # all of its tuples have unknown values
-            return
-        same = [node for node in family.nodes if node.predicate == self.node.predicate]
-        for node in same:
-            self._add(family, start, (node,), ())
-        for place, node in enumerate(same):
-            for other in same[place + 1 :]:
-                merged = ((other.variables[0], node.variables[0]),)
-                # where both are the same entity, neither is part of the rest of the database
-                self._add(family, start, (node,), merged, sign=-1)
-                self._add(family, start, (other,), merged, sign=-1)
-                self._add(family, start, (node, other), merged)
+    def add(self, families: Sequence[FamilyRules]) -> None:
+        """Add what all families say of every grounding."""
+        for look in _looks(families, self.node):
+            counts = self.counted(look)
+            self.emit(look, counts, self.grounding(counts))
 
-    def _add(
-        self,
-        family: FamilyRules,
-        start: int,
-        changed: tuple[NetNode, ...],
-        merged: tuple[tuple[Variable, Variable], ...],
-        sign: int = 1,
-    ) -> None:
-        rest = [node for node in family.nodes if node not in changed]
-        true = family.given
+    def counted(self, look: _Look) -> Counts:
+        """Count the values of a family's other nodes for each grounding of the attribute."""
+        nodes, rest, true = look.family.nodes, look.rest, look.family.given
         if self.owner is not None and self.owner not in true:
             true = (*true, self.owner)
-        keep = changed[0].variables
-        if merged:
-            keep = tuple(dict(merged).get(variable, variable) for variable in keep)
-        if all(node.variables == keep for node in family.nodes) and not true:
-            counts = self._within_table(rest)
-        else:
-            counts = self.counter.count(
-                rest,
-                scope=_variables(family.nodes),
-                true=true,
-                keep=keep,
-                at=self.at,
-                merged=merged,
-                unknown=True,
-            )
-        grounding = self._grounding(counts)
+        keep = look.keep
+        if all(node.variables == keep for node in nodes) and not true:
+            return self._within_table(rest)
+        return self.counter.count(
+            rest,
+            scope=_variables(nodes),
+            true=true,
+            keep=keep,
+            at=self.at,
+            merged=look.merged,
+            unknown=True,
+        )
+
+    def emit(self, look: _Look, counts: Counts, grounding: Ints) -> None:
+        """Add what a family says, given its counts and the grounding that each row is about."""
+        family, changed = look.family, look.changed
         known = dict(zip(counts.nodes, counts.columns, strict=True))
         shown = family.emitted
         about = np.array([family.mentions(leaf, changed) for leaf in range(len(family.leaves))])
@@ -219,7 +259,7 @@ class _MatrixBuilder:
             holds &= shown[rule] & about[leaf]
             rows = grounding[holds] * self.node.size + value
             rules = rule[holds].astype(np.int64)
-            entries = sign * counts.counts[holds] / spread(leaf[holds], holds)
+            entries = look.sign * counts.counts[holds] / spread(leaf[holds], holds)
             if len(rows) > _MANY:
                 # tuples of a grounding far outnumber the rules that speak of it
                 order, ordered = sort_keys(rows * family.size + rules)
@@ -227,7 +267,7 @@ class _MatrixBuilder:
                 rows, rules = np.divmod(ordered[first], family.size)
                 place = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
                 entries = weighted_bins(place, entries[order], len(first))
-            self.take(rows, rules + start, entries)
+            self.take(rows, rules + look.start, entries)
 
     def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
         """Add entries of the matrix."""
@@ -260,7 +300,7 @@ class _MatrixBuilder:
         owner = data.owner[self.node.predicate.types[0]][counts.kept[0]]
         return lambda leaf, rows: sizes[leaf, owner[rows]]
 
-    def _grounding(self, counts: Counts) -> Ints:
+    def grounding(self, counts: Counts) -> Ints:
         """Return the entity or link that each row of counts is about."""
         if self.owner is None:
             return counts.kept[0].astype(np.int64)

@@ -24,10 +24,8 @@ from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.features import (
-    attribute_features,
-    typical_counts,
-)
+from mlnlearn.structure.join_bayes.feature_rows import typical_counts
+from mlnlearn.structure.join_bayes.features import attribute_rows
 from mlnlearn.structure.join_bayes.impute import Imputation, Parents
 from mlnlearn.structure.join_bayes.joint_weights import joint_weights
 from mlnlearn.structure.join_bayes.lattice import MAX_WORK, LearnAndJoin, NodeEdge
@@ -247,7 +245,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         features = [
             part
             for data in counter.completions or (counter.data,)
-            for part in attribute_features(FamilyCounter(data), families)
+            for part in attribute_rows(FamilyCounter(data), families)
         ]
         scale = typical_counts(features)
         used = scale > 0
