@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, run_starts, sort_keys, times
-from mlnlearn.counting.kernels import find_ranges, sum_by_example
+from mlnlearn.counting.arrays import Codes, Ints, pack, run_starts, sort_keys, times
+from mlnlearn.counting.kernels import find_ranges, match_rows, sum_by_example, take_into
 from mlnlearn.counting.lookups import Lookup
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
+from mlnlearn.errors import CountOverflowError
 from mlnlearn.logic.atoms import Predicate
 
 Mask = NDArray[np.bool_]
+_NOTHING = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,14 +150,14 @@ class Bindings:
         """Return, for each example, how many groundings a join with the pattern would have."""
         if _has_repeats(pattern, self.variables):
             return self.join(pattern).totals()
-        lengths = self._ranges(pattern)[1]
+        lengths: NDArray[np.integer] = self._ranges(pattern)[1]
         flip = self._flip_of(pattern)
         if flip is not None:
             touched = self.meets_flip(pattern)
             value, known = flip.value[self.example], flip.known[self.example]
             lengths = lengths + (touched & value) - (touched & known)
         if self.times is not None:
-            lengths = times(lengths, self.times)
+            lengths = times(lengths.astype(np.int64), self.times)
         counts: Ints = sum_by_example(self.example, lengths, self.size)
         return counts
 
@@ -168,18 +170,20 @@ class Bindings:
             # the flipped atom takes part once, whatever the data say of it
             keep = (facts[:, chosen] != flip.columns[:, self.example[rows]]).any(axis=0)
             extra = np.flatnonzero(self.meets_flip(pattern) & flip.value[self.example])
-            rows = np.concatenate([rows[keep], extra])
+            together = np.concatenate([rows[keep], extra])
             added = flip.columns[:, self.example[extra]]
             facts = np.concatenate([facts[:, chosen[keep]], added], axis=1)
-            chosen, rows = sort_keys(rows)
+            chosen, rows = (found.astype(np.int32) for found in sort_keys(together))
         new = _new_places(pattern, self.variables)
         columns = np.empty((len(self.columns) + len(new), len(rows)), np.int32)
         for place, column in enumerate(self.columns):
-            np.take(column, rows, out=columns[place])
+            take_into(column, rows, columns[place])
         for place, number in enumerate(new, len(self.columns)):
-            np.take(facts[number + 1], chosen, out=columns[place])
+            take_into(facts[number + 1], chosen, columns[place])
+        example = np.empty(len(rows), np.int32)
+        take_into(self.example, rows, example)
         many = None if self.times is None else self.times[rows]
-        return Bindings(self.world, self.example[rows], columns, self.size, self.flip, many)
+        return Bindings(self.world, example, columns, self.size, self.flip, many)
 
     def with_gap(self, variables: int) -> Bindings:
         """Return the table with so many more variables, which have the value 0 in all rows."""
@@ -187,13 +191,19 @@ class Bindings:
         columns[: len(self.columns)] = self.columns
         return Bindings(self.world, self.example, columns, self.size, self.flip, self.times)
 
-    def _matches(self, pattern: Pattern) -> tuple[Ints, Ints]:
+    def _matches(self, pattern: Pattern) -> tuple[Codes, Codes]:
         """Return pairs of a row and the number of a fact that is an instance of the pattern."""
-        starts, lengths, lookup = self._ranges(pattern)
-        rows = np.repeat(np.arange(len(self)), lengths)
+        first, lengths, lookup = self._ranges(pattern)
         if lookup is None:
-            return rows, rows
-        chosen = lookup.facts(expand_ranges(starts, lengths))
+            return _NOTHING, _NOTHING
+        total = int(lengths.sum(dtype=np.int64))
+        if total > np.iinfo(np.int32).max:
+            raise CountOverflowError(
+                f"{total:,} facts of {pattern.predicate.name} at once: more than rows have numbers",
+                hint="learn from fewer examples, or give modes",
+            )
+        order = _NOTHING if lookup.order is None else lookup.order
+        rows, chosen = match_rows(first, lengths, order, total)
         if _has_repeats(pattern, self.variables):
             facts = self.world.relation(pattern.predicate)[:, chosen]
             keep = _repeats_agree(pattern, self.variables, facts)
@@ -202,13 +212,13 @@ class Bindings:
 
     def joined_rows(self, pattern: Pattern) -> int:
         """Return how many rows a join with the pattern makes, flips aside."""
-        return int(self._ranges(pattern)[1].sum())
+        return int(self._ranges(pattern)[1].sum(dtype=np.int64))
 
-    def _ranges(self, pattern: Pattern) -> tuple[Ints, Ints, Lookup | None]:
+    def _ranges(self, pattern: Pattern) -> tuple[Codes, Codes, Lookup | None]:
         """Return where each row's facts start, how many there are, and in which order."""
         found = self.world.lookups.find(pattern, self.variables)
         if found is None or not found[0].size:
-            nothing = np.zeros(len(self), np.int64)
+            nothing = np.zeros(len(self), np.int32)
             return nothing, nothing, None
         lookup, program = found
         arena = self.world.lookups.arena

@@ -97,17 +97,36 @@ def _find(program, columns, buckets, sorted_keys, starts, keys, found, start):  
 def find_ranges(programs, columns, buckets, sorted_keys, starts):  # type: ignore[no-untyped-def]
     """Return the first fact that each row of a binding table finds by a program, and how many."""
     rows = columns.shape[1]
-    found, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
+    first, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
     end = 0
     while end < rows:
-        end = _find(programs[0], columns, buckets, sorted_keys, starts, keys, found, end)
-    first, lengths = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        end = _find(programs[0], columns, buckets, sorted_keys, starts, keys, first, end)
+    lengths = np.zeros(rows, np.int32)
     known = starts[programs[0].ranges_at :]
     for row in range(rows):
-        group = found[row]
+        group = first[row]
         if group >= 0:
             first[row], lengths[row] = known[group], known[group + 1] - known[group]
     return first, lengths
+
+
+@njit(cache=True, nogil=True)
+def match_rows(first, lengths, order, total):  # type: ignore[no-untyped-def]
+    """Return so many pairs of a row and a fact that it finds; facts are by their own order."""
+    rows, facts = np.empty(total, np.int32), np.empty(total, np.int32)
+    filled, own = 0, len(order) == 0
+    for row in range(len(first)):
+        for place in range(first[row], first[row] + lengths[row]):
+            rows[filled], facts[filled] = row, place if own else order[place]
+            filled += 1
+    return rows, facts
+
+
+@njit(cache=True, nogil=True)
+def take_into(values, places, found):  # type: ignore[no-untyped-def]
+    """Put the values at some places into an array; NumPy would make the places longer first."""
+    for at in range(len(places)):
+        found[at] = values[np.uint32(places[at])]
 
 
 @njit(cache=True, nogil=True)

@@ -61,10 +61,6 @@ class Lookup:
     size: int
     order: Codes | None
 
-    def facts(self, places: Ints) -> Ints:
-        """Return the row numbers of the facts at some places of the order."""
-        return places if self.order is None else self.order[places].astype(np.int64)
-
 
 Found: TypeAlias = tuple[Lookup, Programs]
 
