@@ -1,5 +1,7 @@
 """Work shared out among threads."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -61,3 +63,30 @@ def test_time_is_over_in_threads_too():
 def test_outside_of_runs_there_is_one_thread():
     here = threading.current_thread()
     assert list(in_order(lambda _: threading.current_thread(), range(3))) == [here] * 3
+
+
+def test_a_job_that_shares_its_work_does_it_by_itself():
+    def outer(number):
+        mine = threading.current_thread()
+        return [*in_order(lambda item: (number, item, threading.current_thread() is mine), "ab")]
+
+    found = within(2, lambda: list(in_order(outer, range(9))))
+    assert found == [[(number, "a", True), (number, "b", True)] for number in range(9)]
+
+
+def test_threads_of_a_process_that_forked_are_its_own():
+    script = """
+import os, mlnlearn as ml
+from mlnlearn.run import Fitted, Notes, drive
+from mlnlearn.threads import in_order
+def shared(course):
+    yield Fitted(list(in_order(abs, range(-9, 0))), Notes())
+expected = drive(ml.Run(workers=2), shared).model
+child = os.fork()
+if not child:
+    os._exit(drive(ml.Run(workers=2), shared).model != expected)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["0"], done.stderr

@@ -85,8 +85,8 @@ def test_what_is_left_of_sums_is_what_sums_over_the_rest_are(areas, kind, monkey
 def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
     expected = learned(LEARNERS[kind], areas)
     pieces = []
-    monkeypatch.setattr(tables, "CHUNK", 500)
-    monkeypatch.setattr(Features, "_whole", lambda self, unit: pieces.append(unit.path))
+    monkeypatch.setattr(tables, "_MOST", 500)
+    monkeypatch.setattr(Features, "_make", lambda _, units: pieces.append(units[0].path) or {})
     monkeypatch.setattr(tables, "PIECE", 700)
     monkeypatch.setattr(room, "PIECE", 700)
     monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 1 << 21)
@@ -101,16 +101,17 @@ def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkey
     monkeypatch.setattr(threads, "_SLICE", 100)  # sums of parts are added up: parts are the same
     expected = learned(LEARNERS[kind], areas)
     helpers = set()
-    monkeypatch.setattr(room, "SHARED", 0)
-    monkeypatch.setattr(trees, "SHARED", 0)
-    monkeypatch.setattr(tables, "CHUNK", 500)
-    whole = Features._whole
+    monkeypatch.setattr(room, "_SHARED", 0)
+    monkeypatch.setattr(tables, "_MOST", 500)
+    counts = Features._counts
 
-    def recorded(self, unit):
+    def recorded(*given):
         helpers.add(threading.current_thread())
-        return whole(self, unit) if kept else None
+        return counts(*given)
 
-    monkeypatch.setattr(Features, "_whole", recorded)
+    monkeypatch.setattr(Features, "_counts", recorded)
+    if not kept:
+        monkeypatch.setattr(Features, "_make", lambda _, units: {})
     for workers in (2, 8):
         assert learned(LEARNERS[kind], areas, workers) == expected
     assert helpers
@@ -121,8 +122,8 @@ def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkey
 def test_little_memory_gives_the_same_model(areas, monkeypatch):
     expected = learned(LEARNERS["trees"], areas)
     passed = []
-    whole = Features._piece
-    monkeypatch.setattr(Features, "_piece", lambda *given: passed.append(given) or whole(*given))
+    whole = Features._passed
+    monkeypatch.setattr(Features, "_passed", lambda *given: passed.append(given) or whole(*given))
     with ml.counting_with(memory="1MB") as resources:
         assert learned(LEARNERS["trees"], areas) == expected
         assert 0 < resources.cache.used <= 256 << 10
@@ -132,13 +133,14 @@ def test_little_memory_gives_the_same_model(areas, monkeypatch):
 def test_models_do_not_depend_on_which_prefixes_are_kept(areas, monkeypatch):
     """Of equal candidates the first is taken, whether the one before it is kept or summed."""
     expected = learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)
-    whole = Features._whole
+    whole = Features._make
     for odd in (0, 1):
-        monkeypatch.setattr(
-            Features,
-            "_whole",
-            lambda self, unit, odd=odd: None if unit.listed.place % 2 == odd else whole(self, unit),
-        )
+
+        def some(self, units, odd=odd):
+            kept = [unit for unit in units if unit.listed.place % 2 != odd]
+            return whole(self, kept) if kept else {}
+
+        monkeypatch.setattr(Features, "_make", some)
         assert (learned(LEARNERS["trees"], areas), learned(LEARNERS["clauses"], areas)) == expected
 
 
@@ -160,17 +162,17 @@ def test_counts_are_kept_in_few_bytes_and_say_the_same():
 def test_counts_are_made_once_for_all_conjunctions_that_share_them(areas, kind, monkeypatch):
     monkeypatch.setattr(room, "_VIEWED", 0)
     made = []
-    computed = Features._computed
+    computed = Features._piece
 
-    def recorded(self, unit, slabs):
+    def recorded(self, part, table, unit, slabs):
         made.extend(
             (id(unit.tables), unit.joined(template)[: len(unit.path)], unit.joined(template))
             for slab in slabs
             for _, template in slab.templates
         )
-        return computed(self, unit, slabs)
+        return computed(self, part, table, unit, slabs)
 
-    monkeypatch.setattr(Features, "_computed", recorded)
+    monkeypatch.setattr(Features, "_piece", recorded)
     learned(LEARNERS[kind], areas)
     assert len(made) == len(set(made)) > 50
 
@@ -182,10 +184,10 @@ def test_what_the_cache_drops_again_and_again_is_summed(areas):
         rows = np.zeros((3, 50), np.int32)
         features = Features(world, rows, ("person", "person"), language)
         unit = features.units((), True)[0]
-        made = [features._whole(unit) is not None]
+        made = [unit in features._make([unit])]
         for _ in range(3):
             features._kept.cache._kept.clear()
-            made.append(features._whole(unit) is not None)
+            made.append(unit in features._make([unit]))
     assert made == [True, True, False, False]
 
 

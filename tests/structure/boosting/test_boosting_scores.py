@@ -49,9 +49,9 @@ def test_counts_and_errors_of_all_candidates(seed, existential):
     rng, reference, features, gradient, weight = setting(seed, existential)
     body = ()
     for _ in range(2):
-        blocks = list(features.blocks(body))
+        units = features.units(body, True)
         check_candidates(rng, reference, features, body, gradient, weight, existential)
-        tests = [block.listed.test(int(rng.integers(block.listed.size))) for block in blocks]
+        tests = [unit.listed.test(int(rng.integers(unit.listed.size))) for unit in units]
         holding = [test for test in tests if features.groundings(body + test).any()]
         body += holding[rng.integers(len(holding))]
     assert len(body) >= 2
@@ -88,9 +88,7 @@ def check_candidates(rng, reference, features, body, gradient, weight, existenti
 def test_single_candidates_are_all_there():
     _, _, features, _, _ = setting(1, False)
     found = {
-        block.listed.test(i)
-        for block in features.blocks((), False)
-        for i in range(block.listed.size)
+        unit.listed.test(i) for unit in features.units((), False) for i in range(unit.listed.size)
     }
     names = {(test[0].predicate.name, test[0].terms) for test in found}
     shades = tuple(features.world.values("shade")[0])
@@ -133,9 +131,9 @@ def test_trees_are_greedy_and_their_leaves_exact(seed, existential):
 def best_root_error(reference, features, chosen, gradient, weight, settings):
     members = np.flatnonzero(chosen).tolist()
     errors = [reference.split_error((), (), members, gradient, weight)[0]]
-    for block in features.blocks(()):
-        for number in range(block.listed.size):
-            test = block.listed.test(number)
+    for unit in features.units((), True):
+        for number in range(unit.listed.size):
+            test = unit.listed.test(number)
             error, _, sizes = reference.split_error((), test, members, gradient, weight)
             if min(sizes) >= settings.min_examples:
                 errors.append(error)
@@ -158,9 +156,9 @@ def test_a_wide_beam_finds_the_best_clause_it_can_reach(existential):
     waiting = [((), reachable[0])]
     while waiting:
         body, parent = waiting.pop()
-        for block in features.blocks(body, not body):
-            for number in range(block.listed.size):
-                longer = body + block.listed.test(number)
+        for unit in features.units(body, not body):
+            for number in range(unit.listed.size):
+                longer = body + unit.listed.test(number)
                 value, _, covered = reference.clause_error(longer, members, gradient, weight)
                 if covered >= 2 and value <= parent + 1e-12:
                     reachable.append(value)
@@ -172,10 +170,10 @@ def test_a_wide_beam_finds_the_best_clause_it_can_reach(existential):
 def test_pairs_come_once_and_chains_are_among_them():
     _, _, features, _, _ = setting(2, False)
     bodies = [
-        block.listed.test(i)
-        for block in features.blocks(())
-        if block.listed.prefix
-        for i in range(block.listed.size)
+        unit.listed.test(i)
+        for unit in features.units((), True)
+        if unit.listed.prefix
+        for i in range(unit.listed.size)
     ]
     names = [features.forms.of(body) for body in bodies]
     assert len(set(names)) == len(names)
@@ -194,17 +192,17 @@ def test_a_mode_may_ask_for_several_constants():
     check_candidates(rng, reference, features, (), gradient, weight, False)
     items, shades = (tuple(features.world.values(kind)[0]) for kind in ("item", "shade"))
     found = [
-        block.listed.test(number)[0].terms
-        for block in features.blocks((), False)
-        for number in range(block.listed.size)
-        if block.listed.test(number)[0].predicate.name == "three"
+        unit.listed.test(number)[0].terms
+        for unit in features.units((), False)
+        for number in range(unit.listed.size)
+        if unit.listed.test(number)[0].predicate.name == "three"
     ]
     assert sorted(found) == sorted((item, 0, shade) for item in items for shade in shades)
     facts = [fact for database in features.world.databases for fact in database.rows("three")]
     counts = {
-        block.listed.test(number)[0].terms: int(block.counts(number)[1].sum())
-        for block in features.blocks((), False)
-        for number in range(block.listed.size)
+        unit.listed.test(number)[0].terms: int(features.groundings(unit.listed.test(number)).sum())
+        for unit in features.units((), False)
+        for number in range(unit.listed.size)
     }
     for item, _, shade in found:
         expected = sum(fact[0] == item and fact[2] == shade for fact in facts)

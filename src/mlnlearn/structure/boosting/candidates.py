@@ -87,8 +87,12 @@ class CandidateCounts:
         """How many groundings there are, also where each count is one."""
         return self.count if len(self.count) else np.ones(len(self.example), self.count.dtype)
 
-    def among(self, examples: Ints) -> CandidateCounts:
+    def among(self, examples: slice | Ints) -> CandidateCounts:
         """Give the examples, which are some of all, their numbers among all."""
+        if isinstance(examples, slice):
+            if not examples.start:
+                return self
+            return replace(self, example=self.example + np.int32(examples.start))
         return replace(self, example=examples[self.example].astype(np.int32))
 
 
@@ -139,29 +143,6 @@ class CandidateList:
     def rank(self, number: int) -> tuple[int, int]:
         """Return where a candidate stands among all: of equal ones, the first is taken."""
         return self.place, self.order[bisect_right(self.first, number) - 1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FeatureBlock:
-    """Some candidates of a conjunction and their counts.
-
-    Attributes
-    ----------
-    listed
-        The candidates.
-    parts
-        Counts, with the number of the first candidate that they are of.
-    """
-
-    listed: CandidateList
-    parts: tuple[tuple[int, CandidateCounts], ...]
-
-    def counts(self, number: int) -> tuple[Codes, Ints]:
-        """Return the examples for which a candidate has groundings, and how many."""
-        start, part = next(found for found in reversed(self.parts) if found[0] <= number)
-        mine = part.candidate == number - start
-        chosen = np.flatnonzero(mine) if len(mine) else slice(None)
-        return part.example[chosen], part.groundings[chosen].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, pairwise
 from threading import RLock
@@ -35,12 +35,11 @@ from mlnlearn.structure.boosting.candidates import (
     CandidateCounts,
     CandidateList,
     Entries,
-    FeatureBlock,
     Numbered,
 )
 from mlnlearn.structure.boosting.language import BodyLanguage, Template, renamed
 from mlnlearn.structure.boosting.tables import PIECE, TablesElsewhere, ViewTables, joined
-from mlnlearn.structure.boosting.units import Part, Slab, Unit
+from mlnlearn.structure.boosting.units import BegunCounts, Part, Slab, Unit
 from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, linked, parts_of
 from mlnlearn.threads import in_order
 
@@ -49,8 +48,7 @@ R = TypeVar("R")
 
 _WORK = 1 << 21  # rows times templates in one block
 _ROWS_PER_EXAMPLE = 10
-SHARED = 1 << 14
-"""Examples from which on threads share the work."""
+_SHARED = 1 << 14  # examples from which on threads share the work
 _VIEWED = 1 << 14  # examples from which on views of them pay
 _TRIES = 2  # how often what the cache dropped is made again to be kept
 
@@ -83,10 +81,12 @@ class Features:
     >>> people = np.array([[0, 0], [0, 1]], np.int32)
     >>> language = language_of(world, "happy", ["likes"], max_constants=0)
     >>> features = Features(world, people, ("person",), language)
-    >>> block = next(features.blocks(()))
-    >>> tests = [block.listed.test(number)[0].terms for number in range(2)]
-    >>> [(test, block.counts(number)[0].tolist()) for number, test in enumerate(tests)]
-    [((0, 1), [0]), ((1, 0), [1])]
+    >>> found = []
+    >>> features.each((), False, lambda unit: np.arange(2), lambda *counts: found.append(counts))
+    >>> (unit, ((_, counts),)), = found
+    >>> [(unit.listed.test(number)[0].terms, who) for number, who in
+    ...  zip(counts.candidate.tolist(), counts.example.tolist())]
+    [((0, 1), 0), ((1, 0), 1)]
     """
 
     def __init__(
@@ -123,13 +123,6 @@ class Features:
     def __len__(self) -> int:
         return len(self.views.everyone)
 
-    def blocks(self, body: Body, pairs: bool = True) -> Iterator[FeatureBlock]:
-        """Yield all candidates to extend a conjunction, or the single literals only."""
-        for unit in self.units(body, pairs):
-            kept = self._whole(unit)
-            for parts in self._computed(unit, unit.slabs) if kept is None else (kept,):
-                yield FeatureBlock(unit.listed, tuple(parts))
-
     def each(
         self,
         body: Body,
@@ -152,30 +145,47 @@ class Features:
         work
             What to do with counts of some candidates of a unit.
         """
+        missing: list[Unit] = []
+        kept: dict[Unit, list[Part]] = {}
+        for unit in self.units(body, pairs):
+            found = self._kept_counts(unit)
+            if found is None:
+                missing.append(unit)
+            else:
+                kept[unit] = found
+        self._work_on(kept, work)
+        for alike in _by_table(missing):
+            made = self._make(alike)
+            self._work_on(made, work)
+            tables, path = alike[0].tables, alike[0].path
+            passing = [unit for unit in alike if unit not in made]
+            for part in tables.parts_among(members(alike[0])) if passing else ():
+                for table in tables.pieces(path, part):
+                    for _ in self.shared(partial(self._passed, part, table, work), passing):
+                        pass
 
-        def whole(unit: Unit) -> bool:
-            kept = self._whole(unit)
-            if kept is not None:
-                work(unit, kept)
-            return kept is None
-
-        units = self.units(body, pairs)
-        found = zip(units, self._shared(whole, units), strict=True)
-        for alike in _by_table([unit for unit, passing in found if passing]):
-            first = alike[0]
-            for part, table in first.tables.pieces(first.path, members(first)):
-                for _ in self._shared(partial(self._passed, part, table, work), alike):
-                    pass
+    def _work_on(
+        self, counts: Mapping[Unit, list[Part]], work: Callable[[Unit, Iterable[Part]], None]
+    ) -> None:
+        """Do something with counts, those first that take longest, so that threads end together."""
+        sizes = {unit: sum(len(part.example) for _, part in counts[unit]) for unit in counts}
+        order = sorted(counts, key=lambda unit: -sizes[unit])
+        for _ in self.shared(lambda unit: work(unit, counts[unit]), order):
+            pass
 
     def _passed(
-        self, part: Ints, table: Bindings, work: Callable[[Unit, Iterable[Part]], None], unit: Unit
+        self,
+        part: slice | Ints,
+        table: Bindings,
+        work: Callable[[Unit, Iterable[Part]], None],
+        unit: Unit,
     ) -> None:
         for parts in self._piece(part, table, unit, unit.slabs):
             work(unit, parts)
 
-    def _shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    def shared(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Share work out among threads, where it is more than sharing takes."""
-        return (in_order if len(self) >= SHARED else map)(function, items)
+        return (in_order if len(self) >= _SHARED else map)(function, items)
 
     def groundings(self, body: Body) -> NDArray[np.integer]:
         """Return how many groundings a conjunction has for each example: 32 bits where they do."""
@@ -261,8 +271,8 @@ class Features:
     ) -> list[Unit]:
         """Return the units of some prefixes that have rows, and not too many."""
         found = []
-        for units in self._shared(partial(self._units_after, body), prefixes):
-            for unit in units:
+        for prefix in prefixes:
+            for unit in self._units_after(body, prefix):
                 joined_literals = (*body, *unit.listed.prefix)
                 if joined_literals and unit.rows > self.most_rows:
                     self._leave_out(joined_literals[-1])
@@ -344,54 +354,52 @@ class Features:
                 return most
         return most if rows else 0
 
-    def _whole(self, unit: Unit) -> list[Part] | None:
-        """Return the counts for all examples, None where that takes too much memory."""
-        kept: dict[int, CandidateCounts] = {}
-        missing: list[Slab] = []
-        for slab in unit.slabs:
-            found: CandidateCounts | None = self._kept.get(slab.key)
-            if found is not None:
-                kept[slab.start] = found
-            else:
-                missing.append(slab)
-                if self._made[slab.key] == _TRIES:  # others need the room: count for nodes alone
-                    self._passing.add(slab.key)
-        if any(slab.key in self._passing for slab in missing):
-            return None
-        if missing and not self._make_whole(unit, missing, kept):
-            return None
-        return list(kept.items())
+    def _kept_counts(self, unit: Unit) -> list[Part] | None:
+        """Return the counts for all examples where all are kept."""
+        found = [(slab.start, self._kept.get(slab.key)) for slab in unit.slabs]
+        return None if any(counts is None for _, counts in found) else found
 
-    def _make_whole(
-        self, unit: Unit, slabs: Sequence[Slab], kept: dict[int, CandidateCounts]
-    ) -> bool:
-        """Count for all examples, and keep that; tell whether it did not take too much memory."""
-        found: dict[int, list[CandidateCounts]] = {slab.start: [] for slab in slabs}
+    def _make(self, units: Sequence[Unit]) -> dict[Unit, list[Part]]:
+        """Count for all examples what is counted from the same tables, and keep that.
+
+        What takes too much memory, or was dropped too often, is left out: it is counted for each
+        node alone.
+        """
+        making: dict[Unit, BegunCounts] = {}
+        for unit in units:
+            found = {slab: self._kept.get(slab.key) for slab in unit.slabs}
+            kept = {slab: counts for slab, counts in found.items() if counts is not None}
+            missing = [slab for slab in unit.slabs if slab not in kept]
+            self._passing.update(s.key for s in missing if self._made[s.key] == _TRIES)
+            if not any(slab.key in self._passing for slab in missing):
+                making[unit] = BegunCounts(kept, missing)
         size = 0
-        for parts in self._computed(unit, slabs):
-            for start, counts in parts:
-                found[start].append(counts)
-                size += counts.nbytes
-            if size > self._most_kept:
-                self._passing.update(slab.key for slab in slabs)
-                return False
-        for slab in slabs:
-            self._made[slab.key] += 1
-            kept[slab.start] = CandidateCounts.joined(found.pop(slab.start), slab.size)
-            self._kept.put(slab.key, kept[slab.start])
-        return True
+        tables, path = units[0].tables, units[0].path
 
-    def _computed(self, unit: Unit, slabs: Sequence[Slab]) -> Iterator[list[Part]]:
-        """Yield counts for all examples; in pieces where tables are large."""
-        tables = unit.tables
-        if unit.rows > PIECE:
-            for part, piece in tables.pieces(unit.path):
-                yield from self._piece(part, piece, unit, slabs)
-            return
-        table = tables.table(unit.path)
-        if unit.link:
-            table = table.join(unit.link[0])
-        yield from self._counts(table, slabs, self._templates(table))
+        def count(part: slice) -> list[tuple[Unit, list[Part]]]:
+            return [
+                (unit, parts)
+                for table in tables.pieces(path, part)
+                for unit, begun in list(making.items())
+                for parts in self._piece(part, table, unit, begun.missing)
+            ]
+
+        for counted in self.shared(count, tables.parts() if making else ()):
+            for unit, parts in counted:
+                if unit in making:
+                    size += making[unit].add(parts)
+                    if size > self._most_kept:  # others may go on
+                        dropped = making.pop(unit)
+                        size -= dropped.size
+                        self._passing.update(slab.key for slab in dropped.missing)
+        return {unit: self._keep(making.pop(unit)) for unit in list(making)}
+
+    def _keep(self, begun: BegunCounts) -> list[Part]:
+        counts = begun.whole()
+        for slab in begun.missing:
+            self._made[slab.key] += 1
+            self._kept.put(slab.key, counts[slab])
+        return [(slab.start, found) for slab, found in counts.items()]
 
     def _counts(self, table: Bindings, slabs: Sequence[Slab], most: int) -> Iterator[list[Part]]:
         """Count so many templates at a time; what is kept together comes together."""
@@ -405,7 +413,7 @@ class Features:
         return max(most // max(len(table), 1), 1)
 
     def _piece(
-        self, part: Ints, table: Bindings, unit: Unit, slabs: Sequence[Slab]
+        self, part: slice | Ints, table: Bindings, unit: Unit, slabs: Sequence[Slab]
     ) -> Iterator[list[Part]]:
         """Yield counts for some examples."""
         for piece in joined(table, unit.link):

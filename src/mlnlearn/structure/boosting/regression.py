@@ -21,6 +21,7 @@ from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.units import Part, Unit
 from mlnlearn.structure.boosting.views import ExampleView
+from mlnlearn.threads import in_slices
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -54,6 +55,8 @@ class Regression:
         What to add to ``v·Δ`` and ``v``, and take away again, to round them.
     settled
         Whether the node's conjunction holds for all inside, and `path` has its groundings.
+    known
+        The moments, where they were computed before.
     """
 
     gradient: Floats
@@ -63,14 +66,25 @@ class Regression:
     existential: bool
     grid: tuple[float, float] | None = None
     settled: bool = False
+    known: tuple[float, float, float] | None = None
 
     @cached_property
     def moments(self) -> tuple[float, float, float]:
         """``Σ v·m·Δ``, ``Σ v·m²`` and ``Σ v·Δ²`` over the node."""
-        moments: tuple[float, float, float] = _moments(
-            self.gradient, self.weight, self.inside, self.factors, *self.rounding
-        )
-        return moments
+        if self.known is not None:
+            return self.known
+        rounding, factors = self.rounding, self.factors
+
+        def of(part: slice) -> tuple[float, float, float]:
+            found: tuple[float, float, float] = _moments(*self._of(part), factors[part], *rounding)
+            return found
+
+        moment, square, total = map(sum, zip(*in_slices(of, len(self.inside)), strict=True))
+        return moment, square, total
+
+    def _of(self, part: slice) -> tuple[Floats, Floats, Mask]:
+        """Return what is known of some examples."""
+        return self.gradient[part], self.weight[part], self.inside[part]
 
     @property
     def error(self) -> float:
@@ -104,12 +118,18 @@ class Regression:
         """
         if self.grid is not None:
             return self.grid
-        slopes, masses = _sizes(self.gradient, self.weight, self.inside)
+        found = in_slices(lambda part: _sizes(*self._of(part)), len(self.inside))
+        slopes, masses = map(sum, zip(*found, strict=True))
         return _rounder(slopes), _rounder(masses)
 
-    def of(self, inside: Mask, path: NDArray[np.integer] | None) -> Regression:
+    def of(
+        self,
+        inside: Mask,
+        path: NDArray[np.integer] | None,
+        known: tuple[float, float, float] | None = None,
+    ) -> Regression:
         """Return the same for other examples, on the same grid."""
-        return replace(self, inside=inside, path=path, grid=self.rounding)
+        return replace(self, inside=inside, path=path, grid=self.rounding, known=known)
 
 
 def gain(moment: float, square: float) -> float:

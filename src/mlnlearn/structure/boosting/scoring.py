@@ -94,6 +94,9 @@ def node_sums(
     if features.elsewhere is not None:
         _sum_elsewhere(features.elsewhere, units, terms, sums)
     else:
+        views = {(id(unit.view), unit.rest): unit for unit in units}
+        for _ in features.shared(terms.of, views.values()):
+            pass
 
         def add(unit: Unit, parts: Iterable[Part]) -> None:
             terms.of(unit).add(parts, sums[unit.key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from threading import RLock
 from typing import Any
@@ -16,11 +16,12 @@ from mlnlearn.counting.example_sums import ExampleSums
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.structure.boosting.views import ExampleView
+from mlnlearn.threads import in_order
 
-CHUNK = 1 << 16
-"""Examples taken at a time, where tables are not kept."""
 PIECE = 1 << 21
 """Rows of a binding table at a time, unless a single example has more."""
+_PARTS = 16  # of the examples, which threads share
+_FEWEST, _MOST = 1 << 14, 1 << 17  # examples of a part
 
 
 class ViewTables:
@@ -64,22 +65,26 @@ class ViewTables:
                 self._kept.put(key, found)
         return found
 
-    def pieces(self, path: Body, chosen: Ints | None = None) -> Iterator[tuple[Ints, Bindings]]:
-        """Yield binding tables of some examples at a time, in order, and which these are.
+    def parts(self) -> list[slice]:
+        """Return all examples in parts that are counted one at a time, whoever does it."""
+        size = min(max(len(self) // _PARTS, _FEWEST), _MOST)
+        return [slice(k, min(k + size, len(self))) for k in range(0, max(len(self), 1), size)]
 
-        All examples are taken where none are chosen.
-        """
-        number = len(self) if chosen is None else len(chosen)
-        if number == len(self) and self._most_rows(path) <= PIECE:
-            yield np.arange(number), self.table(path)
+    def parts_among(self, chosen: Ints) -> Sequence[slice | Ints]:
+        """Return some examples in such parts."""
+        if len(chosen) == len(self):
+            return self.parts()
+        return [chosen[k : k + _MOST] for k in range(0, len(chosen), _MOST)]
+
+    def pieces(self, path: Body, part: slice | Ints) -> Iterator[Bindings]:
+        """Yield binding tables of some examples, in order, as many rows at a time as fit."""
+        everyone = isinstance(part, slice) and part == slice(0, len(self))
+        if everyone and self._most_rows(path) <= PIECE:
+            yield self.table(path)
             return
-        for start in range(0, max(number, 1), CHUNK):
-            end = min(start + CHUNK, number)
-            part = np.arange(start, end) if chosen is None else chosen[start:end]
-            flip = None if self.flip is None else self.flip.part(part)
-            examples = np.ascontiguousarray(self.view.examples[:, part])
-            for table in joined(Bindings.of(self.world, examples, flip), path):
-                yield part, table
+        flip = None if self.flip is None else self.flip.part(part)
+        examples = np.ascontiguousarray(self.view.examples[:, part])
+        yield from joined(Bindings.of(self.world, examples, flip), path)
 
     def groundings(self, path: Body) -> NDArray[np.integer]:
         """Return how many groundings a conjunction has for each example, in few bytes."""
@@ -93,12 +98,14 @@ class ViewTables:
         return found
 
     def _counted(self, path: Body) -> NDArray[np.integer]:
-        counts: NDArray[np.integer] = np.zeros(len(self), np.uint8)
-        for part, table in self.pieces(path[:-1]):
-            more = table.count(path[-1])  # an example is in one piece
-            while more.max(initial=0) > np.iinfo(counts.dtype).max:
-                counts = counts.astype(np.int32 if counts.itemsize == 1 else np.int64)
-            counts[part] += more.astype(counts.dtype)
+        found = list(in_order(lambda part: _shortened(self._of_part(path, part)), self.parts()))
+        return np.concatenate(found) if len(found) > 1 else found[0]
+
+    def _of_part(self, path: Body, part: slice) -> Ints:
+        """Return the groundings of some examples."""
+        counts: Ints = np.zeros(part.stop - part.start, np.int64)
+        for table in self.pieces(path[:-1], part):
+            counts += table.count(path[-1])  # an example is in one piece
         return counts
 
     def rows(self, path: Body) -> int:
@@ -111,7 +118,8 @@ class ViewTables:
 
     def _total(self, path: Body) -> int:
         if len(self) > PIECE:  # not worth the room
-            return sum(int(table.count(path[-1]).sum()) for _, table in self.pieces(path[:-1]))
+            counted = in_order(lambda part: int(self._of_part(path, part).sum()), self.parts())
+            return sum(counted)
         return int(self.groundings(path).sum(dtype=np.int64))
 
     def _most_rows(self, path: Body) -> int:
@@ -132,6 +140,15 @@ class TablesElsewhere(ViewTables):
 
     def _total(self, path: Body) -> int:
         return int(self.groundings(path).sum(dtype=np.int64))
+
+
+def _shortened(counts: Ints) -> NDArray[np.integer]:
+    """Return counts in as few bytes as they take."""
+    most = int(counts.max(initial=0))
+    for kind in (np.uint8, np.int32):
+        if most <= np.iinfo(kind).max:
+            return counts.astype(kind)
+    return counts
 
 
 def joined(table: Bindings, path: Body) -> Iterator[Bindings]:

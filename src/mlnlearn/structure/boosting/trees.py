@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
-from mlnlearn.structure.boosting.features import SHARED, Features
+from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
 from mlnlearn.structure.boosting.scoring import BestTest, NodeSums, node_sums, split_gains
-from mlnlearn.threads import in_order, in_slices
+from mlnlearn.threads import in_slices
 
 _SMALLEST_GAIN = 1e-9
 
@@ -54,8 +54,8 @@ class _Branch:
         Which examples reach it, in `_GrowingTree.of`, until it is split.
     body
         The tests that held on the way.
-    value, error
-        The best single value, and the squared error that remains with it.
+    value, error, moments
+        The best single value, the squared error that remains with it, and what both were made of.
     before
         The branch that the others of its parent went to, and sums over all of these; the parent has
         the same conjunction.
@@ -65,6 +65,7 @@ class _Branch:
     body: Body
     value: float
     error: float
+    moments: tuple[float, float, float] | None = None
     before: tuple[_Branch, NodeSums] | None = None
     test: Body = ()
     yes: _Branch | None = None
@@ -198,7 +199,8 @@ class _GrowingTree:
     def regression(self, *branches: _Branch) -> Regression:
         """Return the gradients of the examples that reached some branches."""
         inside = self.chosen & self._reached(*branches)
-        return self._whole.of(inside, self.groundings)
+        known = branches[0].moments if len(branches) == 1 else None
+        return self._whole.of(inside, self.groundings, known)
 
     def _reached(self, *branches: _Branch) -> Mask:
         found = np.zeros(self.numbers, np.bool_)
@@ -216,6 +218,7 @@ class _GrowingTree:
         found = _Branch(number, body, 0.0, 0.0)
         regression = self.regression(found)
         found.value, found.error = regression.value, regression.error
+        found.moments = regression.moments
         return found
 
     def split(self, branch: _Branch) -> tuple[_Branch, _Branch] | None:
@@ -232,9 +235,7 @@ class _GrowingTree:
         yes, no = self.numbers, self.numbers + 1
         self._send(branch, longer, yes, no)
         branch.test = best.test
-        bodies = (longer, yes), (branch.body, no)
-        shared = in_order if len(self.of) >= SHARED else map
-        branch.yes, branch.no = shared(lambda given: self.branch(*given), bodies)
+        branch.yes, branch.no = self.branch(longer, yes), self.branch(branch.body, no)
         branch.no.before = branch.yes, sums
         return branch.yes, branch.no
 

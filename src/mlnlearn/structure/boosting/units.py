@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,3 +76,37 @@ class Unit:
     def joined(self, template: Template) -> Body:
         """Return all literals that are joined to count a template."""
         return (*self.path, *self.link, template.pattern)
+
+
+class BegunCounts:
+    """Counts of a unit while they are made, for some examples after the other.
+
+    Parameters
+    ----------
+    kept
+        Those there are.
+    missing
+        The slabs that are to be counted.
+    """
+
+    def __init__(self, kept: Mapping[Slab, CandidateCounts], missing: Sequence[Slab]) -> None:
+        self.kept, self.missing = kept, missing
+        self.size = 0
+        self._found: dict[int, list[CandidateCounts]] = {slab.start: [] for slab in missing}
+
+    def add(self, parts: Iterable[Part]) -> int:
+        """Take the counts of some examples, and return their bytes."""
+        more = 0
+        for start, counts in parts:
+            self._found[start].append(counts)
+            more += counts.nbytes
+        self.size += more
+        return more
+
+    def whole(self) -> dict[Slab, CandidateCounts]:
+        """Return all counts, when they are made; what they were made of goes."""
+        made = {
+            slab: CandidateCounts.joined(self._found.pop(slab.start), slab.size)
+            for slab in self.missing
+        }
+        return {**self.kept, **made}
