@@ -7,8 +7,16 @@ from mlnlearn.data.database import Database
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.mln import MLN
 from studies import lsl_tables
-from studies.lsl_data import CHOICES, Asked, Fold
-from studies.lsl_tables import chosen, inner_tasks, left_out_sums, tally_section, why_section
+from studies.lsl_data import CHOICES, Asked, Fold, Inner
+from studies.lsl_tables import (
+    MIXTURE,
+    chosen,
+    inner_tasks,
+    left_out_sums,
+    mixed,
+    tally_section,
+    why_section,
+)
 from studies.lsl_why import is_growing, numbers
 
 
@@ -40,6 +48,14 @@ def test_a_test_fold_has_no_part_in_its_choice(found, number):
     after = {(task.data, task.number): task.variant for task in chosen(found)}
     assert after["webkb", number] == before["webkb", number]
     assert all(after["webkb", other] == first for other in range(4) if other != number)
+
+
+def test_a_mixture_is_of_the_variants_to_choose_from(found):
+    one, other = (found[Inner("webkb", (0, 1), variant)] for variant in CHOICES["webkb"])
+    one["likelihood"], other["likelihood"] = [-100.0, -700.0], [-103.0, -600.0]
+    together = mixed(found)[Inner("webkb", (0, 1), MIXTURE)]["likelihood"]
+    half = np.log(0.5)
+    assert together == pytest.approx([-100 + np.log1p(np.exp(-3)) + half, -600 + half])
 
 
 def test_what_is_only_compared_is_never_chosen(found):
