@@ -276,7 +276,10 @@ def beside_published(data: str, runs: Mapping[str, Sequence[Mapping[str, Any]]])
         for title, name, printed in (("accuracy", "accuracy", accuracy), ("CLL", "cll", cll))
         if means[MARGINALS, name] >= printed
     ]
-    text = f"`{MARGINALS}` reaches of LAJ+DT's published figures: {' and '.join(beaten) or 'none'}."
+    text = f"Every row is a mean over {len(runs[MARGINALS])} test folds. "
+    text += (
+        f"`{MARGINALS}` reaches of LAJ+DT's published figures: {' and '.join(beaten) or 'none'}."
+    )
     if len(beaten) > 1:
         text += " So the paper's protocol was probably a harder one."
     return (

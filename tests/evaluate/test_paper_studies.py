@@ -11,7 +11,7 @@ from mlnlearn.logic.schema import Schema
 from studies.gslp_answers import within
 from studies.gslp_runs import SAMPLING
 from studies.khot2011_systems import ASKED, TEST_SETS, column_of
-from studies.laj_tables import attribute_section, by_instance
+from studies.laj_tables import attribute_section, beside_published, by_instance
 from studies.papers import absent_systems
 from studies.published import tables
 from studies.sample_systems import empty_cells, published_row, row_of, scored
@@ -77,6 +77,17 @@ def test_attributes_are_shown_with_their_share_of_all_values():
     text = attribute_section(runs)
     assert "`stars` alone is 75% of all values" in text
     assert "| sex | 0.250 | 0.700 | -0.500 | 0.800 | -0.500 |" in text
+
+
+def test_rules_without_conditions_stand_beside_the_published_figures():
+    good = {"accuracy": 0.6, "cll": -0.7, "leaf_values": 18, "leaves": 7}
+    runs = {label: [good, good] for label in ("marginals alone", "LAJ+DT, branches alone")}
+    text = beside_published("movielens", runs)
+    assert "mean over 2 test folds" in text
+    assert "accuracy (0.600, 0.55) and CLL (-0.700, -0.8). So the paper's protocol" in text
+    runs["marginals alone"] = [good | {"accuracy": 0.5}]
+    text = beside_published("movielens", runs)
+    assert "published figures: CLL (-0.700, -0.8). Published are 39 parameters" in text
 
 
 def test_systems_without_a_figure_are_named():
