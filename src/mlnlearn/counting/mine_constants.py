@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.path_rules import ConstantRules
-from mlnlearn.data.graph import Graph, Longs
+from mlnlearn.counting.walks import lower_bound
+from mlnlearn.data.graph import Edges, Graph, Longs
 
 
 def mine_constants(
@@ -31,29 +32,14 @@ def mine_constants(
     edges, entities = graph.edges, len(graph.entities)
     if not len(edges.links):
         return ConstantRules.none()
-    sources = np.repeat(np.arange(entities), edges.degrees)
-    any_new = np.ones(len(sources), np.bool_)
-    any_new[1:] = (sources[1:] != sources[:-1]) | (edges.links[1:] != edges.links[:-1])
-    # a fact about an entity: a link with its end, or (0 in its place) with any end
     width = entities + 1
-    keys = np.concatenate(
-        [
-            edges.links.astype(np.int64) * width + edges.ends + 1,
-            edges.links[any_new].astype(np.int64) * width,
-        ]
-    )
-    facts, items, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    owners = np.concatenate([sources, sources[any_new]])
-    shared = sizes[items] >= least_support
-    owners, items = owners[shared], items[shared]
-    order = np.lexsort((items, owners))
-    owners, items = owners[order], items[order]
-    counts = np.bincount(owners, minlength=entities)
+    facts, sizes = _shared_facts(edges, len(graph.relations), width, least_support)
+    link_starts = np.searchsorted(facts, np.arange(2 * len(graph.relations) + 1) * width)
+    arrays = edges.starts, edges.links, edges.ends
+    counts = _fact_counts(*arrays, facts, link_starts)
     counts[counts > _bound(counts, most_pairs)] = 0
-    starts = np.zeros(entities + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    items = items[counts[owners] > 0]
-    pairs = np.sort(_pairs(starts, items, facts, width, len(facts)))
+    pairs = _pairs(*arrays, facts, link_starts, counts)
+    pairs.sort()
     if not len(pairs):
         return ConstantRules.none()
     first = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1]))
@@ -120,25 +106,105 @@ def _bound(counts: Longs, most: int) -> int:
     return int(ordered[within][-1]) if within.any() else 0
 
 
+def _shared_facts(edges: Edges, relations: int, width: int, least: int) -> tuple[Longs, Longs]:
+    """Return the facts that hold of enough entities, in order, and of how many they hold.
+
+    A fact about an entity is a number: ``link * width``, and one more than the entity that the link
+    leads to, or 0 for any. It holds of as many as the same link, read from its end, leads to.
+    """
+    links = 2 * relations
+    keys, sizes, any_sizes = _linked_facts(edges.starts, edges.links, relations, width, least)
+    often = np.flatnonzero(any_sizes >= least)
+    keys = np.concatenate([keys, np.arange(links, dtype=np.int64)[often] * width])
+    sizes = np.concatenate([sizes, any_sizes[often]])
+    order = np.argsort(keys)
+    return keys[order], sizes[order]
+
+
 @njit(cache=True, nogil=True)
-def _pairs(starts, items, facts, width, base):  # type: ignore[no-untyped-def]
-    """Return a number for each pair of facts of an entity, of which the first has a constant."""
-    total = 0
-    for x in range(len(starts) - 1):
-        total += (starts[x + 1] - starts[x]) ** 2
-    found = np.empty(total, np.int64)
+def _linked_facts(starts, links, relations, width, least):  # type: ignore[no-untyped-def]
+    """Return facts of a link and its end, of how many they hold, and how many have each link."""
+    any_sizes = np.zeros(2 * relations, np.int64)
+    keys, sizes = np.empty(1 << 10, np.int64), np.empty(1 << 10, np.int64)
     count = 0
-    for x in range(len(starts) - 1):
-        for i in range(starts[x], starts[x + 1]):
+    for e in range(len(starts) - 1):
+        k = starts[e]
+        while k < starts[e + 1]:
+            stop = k
+            while stop < starts[e + 1] and links[stop] == links[k]:
+                stop += 1
+            any_sizes[links[k]] += 1
+            if stop - k >= least:
+                if count == len(keys):
+                    keys = np.concatenate((keys, np.empty_like(keys)))
+                    sizes = np.concatenate((sizes, np.empty_like(sizes)))
+                turned = np.int64(links[k] + relations) % (2 * relations)
+                keys[count], sizes[count] = turned * width + e + 1, stop - k
+                count += 1
+            k = stop
+    return keys[:count], sizes[:count], any_sizes
+
+
+@njit(cache=True, nogil=True)
+def _place(facts, link_starts, link, end, width):  # type: ignore[no-untyped-def]
+    """Return the place of a fact among those that are shared, -1 where it is none of them."""
+    wanted = np.int64(link) * width + end + 1
+    place = lower_bound(facts, link_starts[link], link_starts[link + 1], wanted)
+    return place if place < link_starts[link + 1] and facts[place] == wanted else -1
+
+
+@njit(cache=True, nogil=True)
+def _facts_about(x, starts, links, ends, facts, link_starts, room):  # type: ignore[no-untyped-def]
+    """Write the places of the shared facts about an entity, in order; returns how many."""
+    width = np.int64(len(starts))
+    count = 0
+    for k in range(starts[x], starts[x + 1]):
+        if k == starts[x] or links[k] != links[k - 1]:
+            place = _place(facts, link_starts, links[k], -1, width)
+            if place >= 0:
+                room[count] = place
+                count += 1
+        place = _place(facts, link_starts, links[k], ends[k], width)
+        if place >= 0:
+            room[count] = place
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _fact_counts(starts, links, ends, facts, link_starts):  # type: ignore[no-untyped-def]
+    """Return how many shared facts there are about each entity."""
+    counts = np.zeros(len(starts) - 1, np.int64)
+    room = np.empty(2 * np.max(np.diff(starts)), np.int64)
+    for x in range(len(counts)):
+        counts[x] = _facts_about(x, starts, links, ends, facts, link_starts, room)
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _pairs(starts, links, ends, facts, link_starts, counts):  # type: ignore[no-untyped-def]
+    """Return a number for each pair of facts about an entity, of which the first has a constant.
+
+    Entities of which the count of facts is 0 are passed over.
+    """
+    width, base = np.int64(len(starts)), np.int64(len(facts))
+    found = np.empty(np.sum(counts**2), np.int64)
+    items = np.empty(2 * np.max(np.diff(starts)), np.int64)
+    count = 0
+    for x in range(len(counts)):
+        if counts[x] == 0:
+            continue
+        _facts_about(x, starts, links, ends, facts, link_starts, items)
+        for i in range(counts[x]):
             head_end = facts[items[i]] % width
             if head_end == 0:
                 continue
             head_link = facts[items[i]] // width
-            for j in range(starts[x], starts[x + 1]):
+            for j in range(counts[x]):
                 body_end = facts[items[j]] % width
                 same_link = facts[items[j]] // width == head_link
                 if body_end == head_end or (body_end == 0 and same_link):
                     continue
-                found[count] = np.int64(items[i]) * base + items[j]
+                found[count] = items[i] * base + items[j]
                 count += 1
     return found[:count]

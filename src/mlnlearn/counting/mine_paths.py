@@ -100,6 +100,21 @@ def _supports(edges, by_end, relations, sources, length, base, whole, most):  # 
     return keys[:key_count], steps, done
 
 
+@njit(cache=True, nogil=True)
+def _by_end(starts, links, ends, count):  # type: ignore[no-untyped-def]
+    """Return ends and links of each entity, in the order of the ends, then of the links."""
+    ordered_ends, ordered_links = np.empty_like(ends), np.empty_like(links)
+    for x in range(len(starts) - 1):
+        first, last = starts[x], starts[x + 1]
+        keys = np.empty(last - first, np.int64)
+        for k in range(first, last):
+            keys[k - first] = np.int64(ends[k]) * count + links[k]
+        keys.sort()
+        for k in range(first, last):
+            ordered_ends[k], ordered_links[k] = divmod(keys[k - first], count)
+    return ordered_ends, ordered_links
+
+
 class PathMiner:
     """Finds the paths that connect the ends of triples, source by source.
 
@@ -122,9 +137,7 @@ class PathMiner:
         while self.length > 1 and self.base**self.length * max(relations, entities) >= 2**62:
             self.length -= 1
         edges = graph.edges
-        sources = np.repeat(np.arange(entities), edges.degrees)
-        order = np.lexsort((edges.links, edges.ends, sources))
-        self._by_end = edges.ends[order], edges.links[order]
+        self._by_end = _by_end(edges.starts, edges.links, edges.ends, 2 * relations)
         self.keys = np.empty(0, np.int64)
         self.counts = np.empty(0, np.int64)
 

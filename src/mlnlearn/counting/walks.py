@@ -194,13 +194,18 @@ def walks_of(graph: Graph, path: Path, x: int, y: int, most: int = 3) -> list[tu
 
 def walk_counts(edges: Edges, length: int) -> NDArray[np.float64]:
     """Return how many walks of each length up to one there are in all, returns counted in."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - costs a second to import
-
-    size = len(edges.starts) - 1
-    ones = np.ones(len(edges.ends))
-    steps = csr_array((ones, edges.ends, edges.starts), shape=(size, size))
-    ways, found = np.ones(size), []
+    ways, found = np.ones(len(edges.starts) - 1), []
     for _ in range(length):
-        ways = steps @ ways
+        ways = _one_more(edges.starts, edges.ends, ways)
         found.append(float(ways.sum()))
     return np.array(found)
+
+
+@njit(cache=True, nogil=True)
+def _one_more(starts, ends, ways):  # type: ignore[no-untyped-def]
+    """Return how many walks from each entity there are that are longer by one link."""
+    found = np.zeros(len(ways))
+    for x in range(len(found)):
+        for k in range(starts[x], starts[x + 1]):
+            found[x] += ways[ends[k]]
+    return found

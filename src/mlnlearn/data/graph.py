@@ -49,12 +49,17 @@ class Edges:
     @cached_property
     def masks(self) -> NDArray[np.uint64]:
         """For each entity a set of 64 bits: which links, modulo 64, leave it."""
-        found = np.zeros(len(self.starts) - 1, np.uint64)
-        bits = np.uint64(1) << (self.links.astype(np.uint64) & np.uint64(63))
-        here = np.flatnonzero(self.degrees)
-        if len(here):
-            found[here] = np.bitwise_or.reduceat(bits, self.starts[here])
+        from mlnlearn.data.graph_edges import masks_of  # noqa: PLC0415 - loads the compiler
+
+        found: NDArray[np.uint64] = masks_of(self.starts, self.links)
         return found
+
+    def own(self) -> tuple[Longs, Codes]:
+        """Return where the distinct links of each entity begin, and these links."""
+        from mlnlearn.data.graph_edges import own_links  # noqa: PLC0415 - loads the compiler
+
+        starts, links = own_links(self.starts, self.links)
+        return starts, links
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +129,9 @@ class Graph:
     @cached_property
     def edges(self) -> Edges:
         """All links, from each entity."""
-        heads, kinds, tails = self.triples
-        sources = np.concatenate([heads, tails])
-        links = np.concatenate([kinds, kinds + np.int32(len(self.relations))])
-        ends = np.concatenate([tails, heads])
-        order = np.lexsort((ends, links, sources))
-        starts = np.zeros(len(self.entities) + 1, np.int64)
-        np.cumsum(np.bincount(sources, minlength=len(self.entities)), out=starts[1:])
-        return Edges(starts, links[order], ends[order])
+        from mlnlearn.data.graph_edges import edges_of  # noqa: PLC0415 - loads the compiler
+
+        return Edges(*edges_of(*self.triples, len(self.entities), len(self.relations)))
 
     def neighbours(self, entity: int, link: int) -> Codes:
         """Return where a link leads from an entity."""
@@ -193,8 +193,11 @@ def encoded(columns: Sequence[Sequence[str]], entities: Vocabulary, relations: V
 
 def triple_keys(triples: Codes, entities: int) -> Longs:
     """Return one number for each triple, in the order of relation, head and tail."""
-    heads, kinds, tails = triples.astype(np.int64)
-    found: Longs = (kinds * entities + heads) * entities + tails
+    heads, kinds, tails = triples
+    found: Longs = kinds.astype(np.int64)
+    for column in (heads, tails):
+        found *= entities
+        found += column
     return found
 
 
@@ -203,11 +206,31 @@ def sorted_triples(triples: Codes) -> Codes:
     heads, kinds, tails = triples
     if np.any(triples < 0):
         raise InputError("a triple has a name that is in no vocabulary")
+    if not triples.size:
+        return np.empty((3, 0), np.int32)
+    relations, entities = int(kinds.max()) + 1, int(max(heads.max(), tails.max())) + 1
+    if relations * entities**2 < 2**63:  # a number a triple takes half the memory of their order
+        keys = triple_keys(triples, entities)
+        keys.sort()
+        new = np.ones(len(keys), np.bool_)
+        np.not_equal(keys[1:], keys[:-1], out=new[1:])
+        return _from_keys(keys if new.all() else keys[new], entities)
     order = np.lexsort((tails, heads, kinds))
     ordered = triples[:, order]
     new = np.ones(ordered.shape[1], np.bool_)
     new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
     return np.ascontiguousarray(ordered[:, new], np.int32)
+
+
+def _from_keys(keys: Longs, entities: int) -> Codes:
+    """Return the triples of the numbers that `triple_keys` gives them; the numbers are used up."""
+    found = np.empty((3, len(keys)), np.int32)
+    found[2] = keys % entities
+    keys //= entities
+    found[0] = keys % entities
+    keys //= entities
+    found[1] = keys
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-def digest(parts: Iterable[bytes | str]) -> str:
+def digest(parts: Iterable[bytes | memoryview | str]) -> str:
     """Return a digest of some parts, of which none can pass for the end of another.
 
     Examples

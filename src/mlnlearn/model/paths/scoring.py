@@ -81,13 +81,7 @@ class OwnLinks:
     @classmethod
     def of(cls, graph: Graph) -> OwnLinks:
         """Find them."""
-        edges = graph.edges
-        entity = np.repeat(np.arange(len(graph.entities)), edges.degrees)
-        new = np.ones(len(entity), np.bool_)
-        new[1:] = (entity[1:] != entity[:-1]) | (edges.links[1:] != edges.links[:-1])
-        starts = np.zeros(len(graph.entities) + 1, np.int64)
-        np.cumsum(np.bincount(entity[new], minlength=len(graph.entities)), out=starts[1:])
-        return cls(starts, edges.links[new])
+        return cls(*graph.edges.own())
 
 
 @dataclass(frozen=True, eq=False)

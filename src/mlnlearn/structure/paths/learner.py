@@ -169,7 +169,9 @@ class Paths(Learner[PathModel, PathNotes]):
         """Learn from a graph; yields the rules first, then weights link by link."""
         if not graph.size:
             raise InputError(f"{graph.name or 'the graph'} has no triples to learn from")
-        journal = Journal(course.run.checkpoint, self._identity(graph))
+        journal = Journal()
+        if course.run.checkpoint is not None:
+            journal = Journal(course.run.checkpoint, self._identity(graph))
         closed, notes = self._closed(graph, course)
         model = PathModel(
             graph.relations,
@@ -223,7 +225,7 @@ class Paths(Learner[PathModel, PathNotes]):
         parts = {
             "entities": digest(graph.entities.names),
             "relations": digest(graph.relations.names),
-            "triples": digest([graph.triples.tobytes()]),
+            "triples": digest([graph.triples.data.cast("B")]),
         }
         return Identity("paths", settings_of(self), parts)
 
@@ -235,8 +237,14 @@ class Paths(Learner[PathModel, PathNotes]):
             course.tell("reading rules")
             heads, paths = given_closed(self.rules, graph)
             return self._counted(graph, heads, paths, None, order, 1.0, course)
-        length = self.max_length or _length(graph)
-        miner = PathMiner(graph, length)
+        heads, paths, supports, share = self._mined(graph, order, course)
+        return self._counted(graph, heads, paths, supports, order, share, course)
+
+    def _mined(
+        self, graph: Graph, order: Longs, course: Course
+    ) -> tuple[Longs, list[Path], Longs, float]:
+        """Find closed rules with their supports, and from which share of the entities."""
+        miner = PathMiner(graph, self.max_length or _length(graph))
         done, steps = 0, 0
         while done < len(order) and steps < self.max_steps:
             course.tell("looking for paths", done, len(order))
@@ -246,9 +254,8 @@ class Paths(Learner[PathModel, PathNotes]):
                 break
             taken, sources = miner.add(order[done:], min(_CHUNK, self.max_steps - steps))
             steps, done = steps + taken, done + sources
-        heads, paths, supports = miner.rules(self.min_support if done == len(order) else 2)
-        share = done / max(len(order), 1)
-        return self._counted(graph, heads, paths, supports, order, share, course)
+        found = miner.rules(self.min_support if done == len(order) else 2)
+        return *found, done / max(len(order), 1)
 
     def _counted(
         self,

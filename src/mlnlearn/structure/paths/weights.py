@@ -63,8 +63,8 @@ def choices_of(
     graph = collector.graph
     relations, entities = len(graph.relations), len(graph.entities)
     heads, kinds, tails = graph.triples
-    here = np.flatnonzero(kinds == rules.link % relations)
-    here = rng.permutation(here)[:most_queries]
+    first, last = np.searchsorted(kinds, [rules.link % relations, rules.link % relations + 1])
+    here = rng.permutation(np.arange(first, last))[:most_queries]
     sources, answers = (heads, tails) if rules.link < relations else (tails, heads)
     sources, answers = sources[here], answers[here]
     seen = np.flatnonzero(graph.edges.degrees)
@@ -80,7 +80,7 @@ def choices_of(
     places = np.full(count, -1, np.int64)
     found = np.flatnonzero(is_answer)
     places[query[found]] = found - evidence.candidate_starts[query[found]]
-    known = np.unique(_pairs(graph.triples, rules.link, relations, entities))
+    known = np.unique(_pairs(graph.triples[:, first:last], rules.link < relations, entities))
     pairs = sources[:count][query].astype(np.int64) * entities + evidence.candidates
     at = np.minimum(np.searchsorted(known, pairs), len(known) - 1)
     drawn = ~np.any(evidence.shared[:, :6] > 0.0, axis=1)
@@ -88,13 +88,9 @@ def choices_of(
     return Choices(rules.link, evidence, places, (known[at] == pairs) & ~is_answer, crowds)
 
 
-def _pairs(
-    triples: NDArray[np.int32], link: int, relations: int, entities: int
-) -> NDArray[np.int64]:
-    heads, _, tails = triples[:, triples[1] == link % relations].astype(np.int64)
-    pairs: NDArray[np.int64] = (
-        heads * entities + tails if link < relations else tails * entities + heads
-    )
+def _pairs(triples: NDArray[np.int32], forward: bool, entities: int) -> NDArray[np.int64]:
+    heads, _, tails = triples.astype(np.int64)
+    pairs: NDArray[np.int64] = heads * entities + tails if forward else tails * entities + heads
     return pairs
 
 
