@@ -7,9 +7,9 @@
 Each row is kept, in ``--rows``, and the page ``docs/results/scale.md`` is written from the latest
 of each task and size; rows that were not measured again stay as the page has them. Facts are those
 of a made-up university in one area, in memory or in Parquet files; learn-and-join reads tables of a
-made-up campus. Times are CPU seconds of the task itself, data made and kernels compiled before (for
-facts in place: of all, the numbering of constants included); memory is the peak of the whole
-process, data included.
+made-up campus, `paths` triples in a Parquet file. Times are CPU seconds of the task itself, data
+made and kernels compiled before (for facts and triples in place: of all, the numbering of names
+included); memory is the peak of the whole process, data included.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from typing import Any
 
 import mlnlearn as ml
 from bench.result import peak_megabytes
+from bench.scale_graphs import ON_GRAPHS, write_graph
 from bench.scale_tasks import IN_MEMORY, IN_PLACE, ON_TABLES, campus
 from mlnlearn.data.synthetic import university
 
 FACTS_PER_STUDENT = 9.0
 FACTS_OF_CAMPUS = 8.7
-TASKS = [*IN_MEMORY, *IN_PLACE, *ON_TABLES]
+TASKS = [*IN_MEMORY, *IN_PLACE, *ON_TABLES, *ON_GRAPHS]
 PAGE = Path("docs/results/scale.md")
 TEXT = Path(__file__).parent / "scale_page.md"
 
@@ -55,6 +56,11 @@ def one(task: str, size: int, folder: Path, memory: str) -> Row:
             answer = _answer(lambda: IN_PLACE[task](database))
             seconds = time.process_time() - started
             facts = database.true_atoms
+    elif task in ON_GRAPHS:
+        started = time.process_time()
+        with ml.counting_with("duckdb", memory):
+            facts, answer = ON_GRAPHS[task](folder / f"graph{size}.parquet")
+        seconds = time.process_time() - started
     elif task in ON_TABLES:
         ON_TABLES[task](campus(100))
         loaded = campus(round(10**size / FACTS_OF_CAMPUS))
@@ -88,6 +94,8 @@ def measured(task: str, size: int, given: argparse.Namespace) -> Row:
     if task in IN_PLACE and not (given.folder / f"uni{size}").exists():
         made = university(round(10**size / FACTS_PER_STUDENT), 1, rng=0).databases[0]
         ml.write_parquet(made, given.folder / f"uni{size}")
+    if task in ON_GRAPHS and not (given.folder / f"graph{size}.parquet").exists():
+        write_graph(size, given.folder / f"graph{size}.parquet")
     command = [sys.executable, "-m", "bench.scale", "--folder", str(given.folder)]
     command += ["--memory", given.memory, "--one", task, str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -150,7 +158,12 @@ def page(rows: Sequence[Row]) -> str:
     latest = {(row["task"], row["size"]): row for row in rows}
     head = "| task | facts | CPU s | exponent | MB | what it found |\n|---|--:|--:|--:|--:|---|"
     tables = {}
-    for name, tasks in (("memory", IN_MEMORY), ("place", IN_PLACE), ("tables", ON_TABLES)):
+    for name, tasks in (
+        ("memory", IN_MEMORY),
+        ("place", IN_PLACE),
+        ("tables", ON_TABLES),
+        ("graphs", ON_GRAPHS),
+    ):
         lines = [head]
         for task in tasks:
             before: Row | None = None

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+import duckdb
 import pytest
 
 from mlnlearn.cli.main import run
@@ -36,6 +37,7 @@ def printed_by(kind, source, names):
                 for h, r, t in codes.T.tolist()
             ]
             Path(f"{name}.tsv").write_text("".join(lines))
+        duckdb.sql("COPY (FROM read_csv('train.tsv', header=false)) TO 'train.parquet'")
         for line in source.splitlines():
             with mock.patch.object(sys, "argv", shlex.split(line)):
                 with pytest.raises(SystemExit) as stop:

@@ -113,7 +113,7 @@ TriplesOption = Annotated[
         "--triples",
         metavar="FILE",
         help="A knowledge graph: a file of triples (head, relation, tail) with tabs or commas, or "
-        "N-Triples; also gzip.",
+        "N-Triples, also gzip; Parquet, or a DuckDB file.",
     ),
 ]
 PathTestsOption = Annotated[

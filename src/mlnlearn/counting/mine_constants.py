@@ -44,8 +44,10 @@ def mine_constants(
         return ConstantRules.none()
     first = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1]))
     support = np.diff(np.append(first, len(pairs)))
+    often = support >= least_support
+    first, support = first[often], support[often]
     heads, bodies = np.divmod(pairs[first], len(facts))
-    good = (support >= least_support) & (support >= least_confidence * (sizes[bodies] + smoothing))
+    good = support >= least_confidence * (sizes[bodies] + smoothing)
     heads, bodies, support = heads[good], bodies[good], support[good]
     share = support / (sizes[bodies] + smoothing)
     best = np.lexsort((-support, -share))

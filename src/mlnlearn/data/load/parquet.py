@@ -18,11 +18,8 @@ def read_parquet(name: str, path: Path) -> Table:
     """Read one Parquet file as a table without keys, or a folder of files, which are its parts."""
     check_regular(path)
     if path.is_dir():
-        parts = _literal(path)[:-1] + "/**/*.parquet'"
-        relation = f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
         _check_parts(path)
-    else:
-        relation = parquet_relation(path)
+    relation = parquet_relation(path)
     try:
         with duckdb.connect() as connection:
             columns = duckdb_columns(connection, relation)
@@ -56,13 +53,16 @@ def _check_parts(folder: Path) -> None:
 
 
 def parquet_relation(path: Path) -> str:
-    """Return what DuckDB reads a Parquet file by.
+    """Return what DuckDB reads a Parquet file by, or a folder of files that are its parts.
 
     Examples
     --------
     >>> parquet_relation(Path("/data/[a].parquet"))
     "read_parquet('/data/[[]a].parquet', hive_partitioning=false)"
     """
+    if path.is_dir():
+        parts = _literal(path)[:-1] + "/**/*.parquet'"
+        return f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
     return f"read_parquet({_literal(path)}, hive_partitioning=false)"
 
 

@@ -1,4 +1,4 @@
-"""Triples of a knowledge graph: from files (tabs, commas, N-Triples, gzip), frames and rows.
+"""Triples of a knowledge graph: from files (text, Parquet, DuckDB), frames and rows.
 
 Names are kept as they are written: lower case, with blanks, as addresses. What cannot be a triple
 is an error with its line, all of them at once.
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from mlnlearn.data.graph import Codes, Graph, GraphSplit, encoded, sorted_triples, triple_keys
+from mlnlearn.data.load.triple_tables import PLACES, is_triple_table, triple_tables
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.errors import DataWarning, InputError, InputErrors, Location
 from mlnlearn.files import AnyPath, read_text
 
-_PLACES = ("head", "relation", "tail")
 _OTHER_WORDS = {"subject": "head", "predicate": "relation", "object": "tail"} | dict(
     zip("spohrt", ("head", "relation", "tail") * 2, strict=True)
 )
@@ -129,9 +129,9 @@ def _header(cells: Sequence[str]) -> tuple[int, ...]:
     """Return which place each word names, nothing where the words are no header."""
     words = [cell.strip().lower() for cell in cells]
     known = [_OTHER_WORDS.get(word, word) for word in words]
-    if sorted(known) != sorted(_PLACES):
+    if sorted(known) != sorted(PLACES):
         return ()
-    return tuple(_PLACES.index(word) for word in known)
+    return tuple(PLACES.index(word) for word in known)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _problem(cells: list[str], places: Sequence[int], where: Location) -> InputE
         found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
         hint = "cells stand between tabs, or between commas" if len(cells) == 1 else ""
         return InputError(f"expected 3 cells (head, relation, tail), found {found}", where, hint)
-    empty = [_PLACES[place] for place, cell in zip(places, cells, strict=True) if not cell.strip()]
+    empty = [PLACES[place] for place, cell in zip(places, cells, strict=True) if not cell.strip()]
     return InputError(f"the {' and the '.join(empty)} of the triple is empty", where)
 
 
@@ -213,7 +213,9 @@ def read_graph(
     `valid` or `test` that is in `train` is known, and left out there; one of both `valid` and
     `test` is left to `test`. Entities of `valid` and `test` that `train` lacks are kept.
 
-    See `read_triples` for the files and the `order` of their cells.
+    See `read_triples` for files of text and the `order` of their cells. A Parquet file, a folder of
+    files that are its parts, and a DuckDB file with a table of three columns (or one that is called
+    ``triples``) are read as numbers, within the memory that is in use.
 
     Parameters
     ----------
@@ -225,11 +227,41 @@ def read_graph(
         The order of the cells in words, such as ``"head tail relation"``: see
         `read_triples`.
     """
-    parts = [
-        ([], [], []) if path is None else read_triples(path, order=order)
-        for path in (train, valid, test)
+    paths = [None if path is None else Path(path) for path in (train, valid, test)]
+    tables = [path if path is not None and is_triple_table(path) else None for path in paths]
+    texts: list[Columns] = [
+        ([], [], []) if path is None or path is table else read_triples(path, order=order)
+        for path, table in zip(paths, tables, strict=True)
     ]
-    return split_of(parts, name=Path(train).stem)
+    if not any(tables):
+        return split_of(texts, name=Path(train).stem)
+    with triple_tables(tables, _order(order) if order else (), _header) as opened:
+        entities, places = _joined(opened.entities, [*_names(texts, 0), *_names(texts, 2)])
+        relations, kinds = _joined(opened.relations, _names(texts, 1))
+        coded = []
+        for number, text in enumerate(texts):
+            if tables[number] is None:
+                coded.append(encoded(text, entities, relations))
+                continue
+            codes = opened.codes(number)
+            for row, new in enumerate((places, kinds, places)):
+                if new is not None:
+                    codes[row] = new[codes[row]]
+            coded.append(codes)
+    return _split(coded, entities, relations, Path(train).stem)
+
+
+def _names(parts: Sequence[Columns], place: int) -> list[str]:
+    return [name for part in parts for name in part[place]]
+
+
+def _joined(numbered: list[str], more: Iterable[str]) -> tuple[Vocabulary, Codes | None]:
+    """Return a vocabulary of numbered names and of others, and new numbers where there are such."""
+    found = set(more)
+    if not found.difference(numbered):
+        return Vocabulary(numbered), None
+    vocabulary = Vocabulary(sorted(found.union(numbered)))
+    return vocabulary, np.array([vocabulary.codes[name] for name in numbered], np.int32)
 
 
 def from_triples(
@@ -277,7 +309,7 @@ def _columns_of(given: Any, titles: Sequence[str]) -> Sequence[list[str]]:
         if wrong is not None:
             raise InputError(f"row {wrong}: a triple has 3 names, not {len(rows[wrong])}")
         cells = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    for place, column in zip(_PLACES, cells, strict=True):
+    for place, column in zip(PLACES, cells, strict=True):
         for number, cell in enumerate(column):
             if cell is None or str(cell).strip() in ("", "nan"):
                 raise InputError(f"row {number}: the {place} of the triple is empty")
@@ -294,14 +326,21 @@ def split_of(parts: Sequence[Sequence[list[str]]], name: str = "") -> GraphSplit
     """Put coded triples of three parts over common vocabularies, and say what is strange."""
     entities = Vocabulary(sorted({name for part in parts for name in (*part[0], *part[2])}))
     relations = Vocabulary(sorted({name for part in parts for name in part[1]}))
+    return _split([encoded(part, entities, relations) for part in parts], entities, relations, name)
+
+
+def _split(
+    parts: list[Codes], entities: Vocabulary, relations: Vocabulary, name: str
+) -> GraphSplit:
+    """Put triples of three parts in order, each once and in one of them, saying what is strange."""
     coded, remarks = [], []
-    for title, part in zip(("train", "valid", "test"), parts, strict=True):
-        triples = encoded(part, entities, relations)
-        once = sorted_triples(triples)
-        if once.shape[1] < triples.shape[1]:
-            lost = triples.shape[1] - once.shape[1]
+    for title in ("train", "valid", "test"):
+        triples = parts.pop(0)  # which nobody needs once it is in order
+        listed = triples.shape[1]
+        coded.append(sorted_triples(triples))
+        if coded[-1].shape[1] < listed:
+            lost = listed - coded[-1].shape[1]
             remarks.append(f"{title} lists {_triples(lost)} more than once: each counts once")
-        coded.append(once)
     train, valid, test = coded
     test, found = _without(test, train, len(entities))
     remarks += [f"test has {_triples(found)} of train: left out of test"] * bool(found)
@@ -311,7 +350,7 @@ def split_of(parts: Sequence[Sequence[list[str]]], name: str = "") -> GraphSplit
     remarks += [f"valid has {_triples(found)} of test: left out of valid"] * bool(found)
     remarks += _unseen(train, valid, test, entities, relations)
     for remark in remarks:
-        warnings.warn(remark, DataWarning, stacklevel=3)
+        warnings.warn(remark, DataWarning, stacklevel=4)
     return GraphSplit(Graph(entities, relations, train, name), valid, test, tuple(remarks))
 
 
@@ -320,6 +359,8 @@ def _triples(count: int) -> str:
 
 
 def _without(triples: Codes, known: Codes, entities: int) -> tuple[Codes, int]:
+    if not triples.size:
+        return triples, 0
     there = np.isin(triple_keys(triples, entities), triple_keys(known, entities))
     return np.ascontiguousarray(triples[:, ~there]), int(there.sum())
 

@@ -29,6 +29,7 @@ from mlnlearn.run import Course, Fitted, Notes, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
 from mlnlearn.structure.learner import Learner
 from mlnlearn.structure.paths.given import given_closed, given_constants
+from mlnlearn.structure.paths.memory import refuse_above
 from mlnlearn.structure.paths.weights import choices_of, fit_weights
 
 _LONGEST = 4
@@ -169,6 +170,14 @@ class Paths(Learner[PathModel, PathNotes]):
         """Learn from a graph; yields the rules first, then weights link by link."""
         if not graph.size:
             raise InputError(f"{graph.name or 'the graph'} has no triples to learn from")
+        facts = np.bincount(graph.triples[1], minlength=len(graph.relations))
+        refuse_above(
+            graph,
+            least_support=self.min_support,
+            most_pairs=2 * self.max_pairs if self.constants and self.rules is None else 0,
+            most_rows=self._rows(facts, facts.argmax()) if self.aggregation == "learned" else 0,
+            workers=course.run.workers,
+        )
         journal = Journal()
         if course.run.checkpoint is not None:
             journal = Journal(course.run.checkpoint, self._identity(graph))
@@ -176,7 +185,7 @@ class Paths(Learner[PathModel, PathNotes]):
         model = PathModel(
             graph.relations,
             graph.entities,
-            np.bincount(graph.triples[1], minlength=len(graph.relations)),
+            facts,
             closed,
             ConstantRules.none(),
             {},
@@ -377,9 +386,9 @@ class Paths(Learner[PathModel, PathNotes]):
     def _start(self, model: PathModel, link: int) -> LinkWeights:
         return LinkWeights.start(len(model.link_rules(link).paths), 2 * len(model.relations))
 
-    def _rows(self, model: PathModel, link: int) -> int:
+    def _rows(self, facts: Longs, link: np.integer | int) -> int:
         """Return how many rows a link may have: its share, by queries, of what all may have."""
-        queries = np.minimum(model.facts, self.max_queries)
+        queries = np.minimum(facts, self.max_queries)
         share = int(queries[link % len(queries)]) / max(2 * int(queries.sum()), 1)
         return max(1, min(self.max_rows, int(_LINKS * self.max_rows * share)))
 
@@ -391,7 +400,7 @@ class Paths(Learner[PathModel, PathNotes]):
             collector,
             model.link_rules(link),
             most_queries=self.max_queries,
-            most_rows=self._rows(model, link),
+            most_rows=self._rows(model.facts, link),
             rng=rng,
         )
         course.check()
