@@ -640,6 +640,44 @@ a.mln:7:1: expected a formula, found '{'
   {Anna}
   ^
 =====
+{Anna: 1, Anna: 2} smokes(+x)
+-----
+1 problem found
+a.mln:7:11: Anna has two weights
+  {Anna: 1, Anna: 2} smokes(+x)
+            ^
+  hint: leave one of them
+=====
+{Anna: much} smokes(+x)
+-----
+1 problem found
+a.mln:7:8: expected a number after ':', found 'much'
+  {Anna: much} smokes(+x)
+         ^
+=====
+{Anna: 1e999} smokes(+x)
+-----
+1 problem found
+a.mln:7:8: expected a number after ':', found '1e999'
+  {Anna: 1e999} smokes(+x)
+         ^
+=====
+{Anna: 1} smokes(x)
+-----
+1 problem found
+a.mln:7:1: weights by constant stand before a formula without any other, which marks one variable
+  {Anna: 1} smokes(x)
+  ^
+  hint: mark the variable with '+', as in {A: 0.5, B: -1} p(x,+y)
+=====
+{Anna: 1} 2 smokes(+x)
+-----
+1 problem found
+a.mln:7:1: weights by constant stand before a formula without any other, which marks one variable
+  {Anna: 1} 2 smokes(+x)
+  ^
+  hint: mark the variable with '+', as in {A: 0.5, B: -1} p(x,+y)
+=====
 !
 -----
 1 problem found

@@ -110,6 +110,26 @@ def test_a_type_and_a_predicate_may_share_a_name():
     ]
 
 
+def test_weights_by_constant_are_a_rule_for_each():
+    text = """kind = {Folk, "hard rock", 7}
+genre(track,kind)
+tag(track,kind)
+{Folk: 0.5, "hard rock": -1e-05,
+ 7: +2} tag(t,k) ^ k != Folk => genre(t,+k)
+"""
+    rules = parse_mln(text).rules
+    assert [str(rule) for rule in rules] == [
+        "0.5 tag(t,Folk) ^ Folk != Folk => genre(t,Folk)",
+        '-1e-05 tag(t,"hard rock") ^ "hard rock" != Folk => genre(t,"hard rock")',
+        "2.0 tag(t,7) ^ 7 != Folk => genre(t,7)",
+    ]
+
+
+def test_weights_by_constant_can_be_locked():
+    text = "genre(track,kind)\n#fixweight\n{Folk: 0.5} genre(t,+k)\n{Jazz: 0.5} genre(t,+k)"
+    assert [rule.locked for rule in parse_mln(text).rules] == [True, False]
+
+
 def test_a_bare_atom_declares_a_new_predicate_and_is_a_formula_afterwards():
     file = parse_mln("smokes(person)\nsmokes(person)\nsmokes(x)\n(smokes(person))\nRain\nRain")
     assert len(file.schema.predicates) == 2

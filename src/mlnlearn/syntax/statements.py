@@ -9,9 +9,10 @@ from pathlib import Path
 
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import RULES, read_text
-from mlnlearn.logic.atoms import Atom, Comparison, Variable
-from mlnlearn.logic.formulas import And, Rule, free_variables
+from mlnlearn.logic.atoms import Atom, Comparison, Constant, Variable
+from mlnlearn.logic.formulas import And, Rule, free_variables, variable_types
 from mlnlearn.logic.schema import Schema
+from mlnlearn.logic.substitute import substitute_formula
 from mlnlearn.syntax.definitions import at_definition, at_most_one, read_definition
 from mlnlearn.syntax.dialects import (
     FIXED_WEIGHTS,
@@ -29,7 +30,7 @@ from mlnlearn.syntax.scope import Checker
 from mlnlearn.syntax.symbols import DeclarationParser, SymbolTable
 from mlnlearn.syntax.terms import unmarked
 from mlnlearn.syntax.tokens import Cursor, Source, Token, tokenize, unquote
-from mlnlearn.syntax.weights import read_weight
+from mlnlearn.syntax.weights import read_weight, read_weights
 
 _DEEPEST_INCLUDE = 50
 
@@ -103,6 +104,8 @@ class StatementReader:
             read_definition(cursor, self.table)
         elif cursor.at("|"):
             self._cardinality(cursor)
+        elif cursor.at("{") and cursor.peek(2).text == ":":
+            self._by_constant(cursor)
         elif declarations.at_type():
             declarations.type()
         elif declarations.at_predicate():
@@ -149,6 +152,33 @@ class StatementReader:
         self.problems.extend(checker.problems)
         self._checkers.append(checker)
         self._add(made, cursor.source.location(start))
+
+    def _by_constant(self, cursor: Cursor) -> None:
+        """Read ``{A: 0.5, B: -1} p(x,+y)`` as a rule for each constant that is named."""
+        start = cursor.peek()
+        weights = read_weights(cursor)
+        rule, checker, _ = read_rule(cursor, self.table)
+        bare = rule.weight is None and rule.weighted_by is None and not rule.hard
+        if not bare or len(rule.per_constant) != 1:
+            cursor.fail(
+                "weights by constant stand before a formula without any other, which marks one "
+                "variable",
+                start,
+                "mark the variable with '+', as in {A: 0.5, B: -1} p(x,+y)",
+            )
+        (variable,) = rule.per_constant
+        kind = variable_types(rule.formula).get(variable)
+        for name, (value, token) in weights.items():
+            if kind is not None:
+                checker.use(Constant(name), kind, token)
+            formula = substitute_formula(rule.formula, {variable: Constant(name)})
+            made = replace(
+                rule, formula=formula, weight=value, per_constant=(), locked=self._locked
+            )
+            self._add(made, cursor.source.location(start))
+        self.problems.extend(checker.problems)
+        self._checkers.append(checker)
+        self._locked, self._unordered = False, ()
 
     def _formula(self, cursor: Cursor) -> None:
         start = cursor.peek()

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mlnlearn.syntax.symbols import SymbolTable
+from mlnlearn.logic.atoms import Constant
+from mlnlearn.syntax.symbols import SymbolTable, constant_name
 from mlnlearn.syntax.tokens import Cursor, Token
 
 _COMPARED = ("=", "==", "!=", "=/=", "<>", "<", ">", "<=", ">=")
@@ -78,6 +79,25 @@ def read_weight(cursor: Cursor, table: SymbolTable) -> Weight:
     if cursor.at_line_end():
         cursor.unexpected("a formula after the weight")
     return Weight(value, locked, utility=utility)
+
+
+def read_weights(cursor: Cursor) -> dict[str, tuple[float, Token]]:
+    """Take ``{A: 0.5, B: -1}``: weights by constant, each with its place."""
+    cursor.expect("{")
+    found: dict[str, tuple[float, Token]] = {}
+    while True:
+        cursor.skip_newlines()
+        token = cursor.peek()
+        name = constant_name(cursor)
+        if name in found:
+            cursor.fail(f"{Constant(name)} has two weights", token, "leave one of them")
+        cursor.expect(":")
+        number = cursor.peek()
+        if number.kind != "number" or not math.isfinite(float(number.text)):
+            cursor.unexpected("a number after ':'")
+        found[name] = float(cursor.take().text), token
+        if cursor.expect(",", "}").text == "}":
+            return found
 
 
 def _utility(cursor: Cursor) -> str:

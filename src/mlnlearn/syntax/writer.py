@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mlnlearn.errors import InputError
-from mlnlearn.logic.atoms import Atom, Comparison, Variable
+from mlnlearn.logic.atoms import Atom, Comparison, Constant, Variable
 from mlnlearn.logic.formulas import EitherSign, Exists, Forall, Formula, Rule, children
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.mln import MlnFile
@@ -40,11 +40,34 @@ def write_mln(file: MlnFile) -> str:
     0.5 smokes(+x)
     """
     _check_schema(file.schema)
-    blocks = [str(file.schema), "\n".join(_line(rule) for rule in file.rules)]
+    blocks = [str(file.schema), "\n".join(write_rule(rule) for rule in file.rules)]
     return "\n".join(f"{block}\n" for block in blocks if block)
 
 
-def _line(rule: Rule) -> str:
+def write_by_constant(rule: Rule, weights: Mapping[str, float]) -> str:
+    """Return the line of a rule with a weight for each constant of the variable that it marks.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> genre = Predicate("genre", ("track", "kind"))
+    >>> rule = Rule(genre("t", "k"), per_constant=(Variable("k"),))
+    >>> print(write_by_constant(rule, {"Jazz": 0.5, "hard rock": -1.0}))
+    {Jazz: 0.5, "hard rock": -1.0} genre(t,+k)
+    """
+    each = ", ".join(f"{Constant(name)}: {float(value)!r}" for name, value in weights.items())
+    return f"{{{each}}} {write_rule(rule)}"
+
+
+def write_rule(rule: Rule) -> str:
+    """Return the line of a rule.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> print(write_rule(Rule(Predicate("rich", ("person",))("p"))))
+    (rich(p))
+    """
     _check_rule(rule)
     text = str(rule)
     if rule.weight is None and _CALCULATES.match(text):  # else its number would be the weight
