@@ -1,7 +1,8 @@
 """Boosted rules of the suite's own: printed as the library's JSON, evaluated by their definition.
 
-A literal names a variable by its number: those of the head come first. A tree is a number (a leaf)
-or a test with two branches; what a test binds stays bound where it holds.
+A literal names a variable by its number: those of the head come first. A tree is a value (a leaf)
+or a test with two branches; what a test binds stays bound where it holds. A value is a number, or a
+number with what is added to it for heads of some constants.
 """
 
 from __future__ import annotations
@@ -41,7 +42,24 @@ class Split:
     no: Tree
 
 
-Tree: TypeAlias = float | Split
+@dataclass(frozen=True)
+class Vector:
+    """A number, and what is added for some constants of one argument of the head."""
+
+    number: float
+    place: int
+    added: tuple[tuple[str, float], ...]
+
+    def of(self, head: tuple[str, ...]) -> float:
+        return self.number + dict(self.added).get(head[self.place], 0.0)
+
+
+Value: TypeAlias = float | Vector
+Tree: TypeAlias = Value | Split
+
+
+def _of(value: Value, head: tuple[str, ...]) -> float:
+    return value.of(head) if isinstance(value, Vector) else value
 
 
 @dataclass(frozen=True)
@@ -50,7 +68,7 @@ class Target:
 
     predicate: Predicate
     bias: float
-    clauses: tuple[tuple[Body, float], ...]
+    clauses: tuple[tuple[Body, Value], ...]
     trees: tuple[Tree, ...]
 
     @property
@@ -60,7 +78,7 @@ class Target:
             yield from _tests(tree)
 
     def plain(self) -> dict[str, Any]:
-        clauses = [{"body": _plain(body), "weight": weight} for body, weight in self.clauses]
+        clauses = [{"body": _plain(body), **_weight(weight)} for body, weight in self.clauses]
         return {
             "target": self.predicate.name,
             "bias": self.bias,
@@ -74,7 +92,15 @@ def _plain(body: Body) -> list[list[Any]]:
     return [literal.plain() for literal in body]
 
 
+def _weight(value: Value) -> dict[str, Any]:
+    if isinstance(value, Vector):
+        return {"weight": value.number, "by": [value.place, dict(value.added)]}
+    return {"weight": value}
+
+
 def _tree(tree: Tree) -> Any:
+    if isinstance(tree, Vector):
+        return [tree.number, tree.place, dict(tree.added)]
     if not isinstance(tree, Split):
         return tree
     return {"if": _plain(tree.test), "then": _tree(tree.yes), "else": _tree(tree.no)}
@@ -127,19 +153,21 @@ class Boosted:
         total = np.full(worlds.size, target.bias)
         for body, weight in target.clauses:
             counts = _count(_joined(start, body, worlds), worlds.size)
-            total += weight * (counts > 0 if self.existential else counts)
+            total += _of(weight, head) * (counts > 0 if self.existential else counts)
         for tree in target.trees:
-            total += self._descend(tree, start, worlds)
+            total += self._descend(tree, head, start, worlds)
         return total
 
-    def _descend(self, tree: Tree, rows: list[Row], worlds: Worlds) -> Floats:
+    def _descend(
+        self, tree: Tree, head: tuple[str, ...], rows: list[Row], worlds: Worlds
+    ) -> Floats:
         if not isinstance(tree, Split):
             counts = _count(rows, worlds.size)
-            return tree * np.asarray(counts > 0 if self.existential else counts, float)
+            return _of(tree, head) * np.asarray(counts > 0 if self.existential else counts, float)
         tested = _joined(rows, tree.test, worlds)
         holds = _count(tested, worlds.size) > 0
-        yes, no = self._descend(tree.yes, tested, worlds), self._descend(tree.no, rows, worlds)
-        return np.where(holds, yes, no)
+        yes = self._descend(tree.yes, head, tested, worlds)
+        return np.where(holds, yes, self._descend(tree.no, head, rows, worlds))
 
     def log_weights(self, worlds: Worlds) -> Floats:
         """Under counting semantics: minus what the rules give to the heads that are false."""
@@ -210,22 +238,35 @@ class _Maker:
     def target(self, predicate: Predicate) -> Target:
         heads = list(predicate.types)
         clauses, trees = [], []
+        places = [place for place, kind in enumerate(heads) if self.constants[kind]]
+        axis = places[-1] if places and self.rng.random() < 0.4 else None
         if self.predicates:
             for _ in range(self.rng.integers(0, 3)):
-                clauses.append((self._body(list(heads)), self._value()))
+                clauses.append((self._body(list(heads)), self._end(predicate, axis)))
             for _ in range(self.rng.integers(0, 2 if clauses else 3)):
-                trees.append(self._tree(list(heads), 2))
+                trees.append(self._tree(predicate, axis, list(heads), 2))
         return Target(predicate, self._value(), tuple(clauses), tuple(trees))
 
     def _value(self) -> float:
         return round(float(self.rng.normal(0.0, 1.0)), 3)
 
-    def _tree(self, types: list[str], depth: int) -> Tree:
-        if depth == 0 or self.rng.random() < 0.2:
+    def _end(self, predicate: Predicate, axis: int | None) -> Value:
+        """A number; with an axis, a vector over some of its constants."""
+        if axis is None:
             return self._value()
+        names = [n for n in self.constants[predicate.types[axis]] if self.rng.random() < 0.8]
+        start = self._value() if self.rng.random() < 0.5 else 0.0
+        return Vector(start, axis, tuple((name, self._value()) for name in names))
+
+    def _tree(
+        self, predicate: Predicate, axis: int | None, types: list[str], depth: int
+    ) -> Tree:  # fmt: skip
+        if depth == 0 or self.rng.random() < 0.2:
+            return self._end(predicate, axis)
         inner = list(types)
         test = self._body(inner)
-        return Split(test, self._tree(inner, depth - 1), self._tree(list(types), depth - 1))
+        yes = self._tree(predicate, axis, inner, depth - 1)
+        return Split(test, yes, self._tree(predicate, axis, list(types), depth - 1))
 
     def _body(self, types: list[str]) -> Body:
         """One or two literals; the types of new variables are added to the list."""

@@ -69,6 +69,28 @@ belong to its domain
     return larger
 
 
+def with_constants(
+    named: Iterable[tuple[str, str]], databases: Sequence[Database]
+) -> tuple[Database, ...]:
+    """Return the databases with some constants, given with their types, in their domains.
+
+    Examples
+    --------
+    >>> db = Database.from_facts(Schema.of("uses(person,tool)"), {"uses": [("Anna", "Saw")]})
+    >>> with_constants([("tool", "Saw")], [db])[0] is db
+    True
+    """
+    wanted: dict[str, list[str]] = {}
+    for kind, name in named:
+        wanted.setdefault(kind, []).append(name)
+    larger = tuple(
+        database.extended({kind: each for kind, each in wanted.items() if kind in database.domains})
+        for database in databases
+    )
+    _say_growth(databases, larger)
+    return larger
+
+
 def _named(mln: MLN, databases: Sequence[Database]) -> dict[str, list[str]]:
     """Return the constants that the rules name or stand for, by type."""
     named: dict[str, list[str]] = {}

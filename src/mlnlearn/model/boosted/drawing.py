@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, TargetRules, Tree
-from mlnlearn.model.boosted.text import Naming
+from mlnlearn.model.boosted.text import Naming, leaf_text
 from mlnlearn.model.markup import Markup, join, number, tag
 
 _LETTER, _LINE, _PAD, _GAP, _DROP = 7.3, 17, 9, 16, 34
@@ -210,7 +211,7 @@ def _measure(node: Node, naming: Naming, body: Body, passing: Iterator[Passing])
     here = next(passing, None)
     counted = _LETTER * len(str(here)) if here else 0.0
     if isinstance(node, Leaf):
-        text = number(node.value, signed=True)
+        text = leaf_text(node, partial(number, signed=True))
         width = max(_LETTER * len(text), counted) + 2 * _PAD
         said = (text, str(here)) if here else (text,)
         return _Box(said, True, node.value, width, width, passing=here)

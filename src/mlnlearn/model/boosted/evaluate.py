@@ -155,23 +155,56 @@ def _evaluation(
 ) -> _ChunkEvaluation:
     part = None if flip is None else flip.part(slice(start, end))
     table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)
-    return _ChunkEvaluation(table, _MOST_ROWS if end - start > 1 else None)
+    return _ChunkEvaluation(table, _MOST_ROWS if end - start > 1 else None, table.columns)
+
+
+def leaf_values(leaf: Leaf, world: Objects) -> Floats:
+    """Return what a leaf with a vector gives to heads, by the object of the vector's argument.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> from mlnlearn.model.boosted.rules import ByConstant
+    >>> domains = {"genre": ["Rock", "Jazz", "Folk"], "track": ["T"]}
+    >>> db = Database.from_facts(Schema.of("is(track,genre)"), {}, domains=domains)
+    >>> leaf = Leaf(1.0, ByConstant(1, "genre", ("Jazz", "Rock"), (0.5, -0.5)))
+    >>> leaf_values(leaf, Objects([db, db])).tolist()
+    [0.5, 1.5, 1.0, 0.5, 1.5, 1.0]
+    """
+    if leaf.by is None:
+        raise ValueError("the leaf has no vector")
+    names, codes = world.values(leaf.by.kind)
+    added = leaf.by.added
+    return np.array([leaf.value + added.get(name, 0.0) for name in names])[codes]
 
 
 class _ChunkEvaluation:
-    """One run over one chunk of examples."""
+    """One run over one chunk of examples; `examples` are their rows, where vectors need them."""
 
-    def __init__(self, table: Bindings, limit: int | None) -> None:
+    def __init__(self, table: Bindings, limit: int | None, examples: Codes | None = None) -> None:
         self.table = table
         self.limit = limit
+        self.examples = examples
 
     def step(self, step: Step, existential: bool) -> Floats:
         values = np.zeros(self.table.size)
         for root in roots(step):
             for node, reached, counts in self.visits(root):
-                if isinstance(node, Leaf) and node.value:
-                    values[reached] += node.value * (1 if existential else counts[reached])
+                if isinstance(node, Leaf) and not node.is_zero:
+                    given = self._given(node)
+                    own = given if isinstance(given, float) else given[reached]
+                    values[reached] += own * (1 if existential else counts[reached])
         return values
+
+    def _given(self, leaf: Leaf) -> Floats | float:
+        """Return a leaf's value; with a vector, that for each example."""
+        if leaf.by is None:
+            return leaf.value
+        if self.examples is None:
+            raise ValueError("a leaf with a vector below a node: spell it out first")
+        found: Floats = leaf_values(leaf, self.table.world)[self.examples[leaf.by.place + 1]]
+        return found
 
     def subtree(self, node: Node, body: Body) -> Floats:
         """Return the values below a node for examples that came there by a conjunction."""
@@ -182,7 +215,7 @@ class _ChunkEvaluation:
         values = np.zeros(self.table.size)
         for end, reached, counts in self.visits(node):
             if isinstance(end, Leaf):
-                values[reached] = end.value * counts[reached]
+                values[reached] = self._given(end) * counts[reached]
         return values
 
     def visits(self, node: Node) -> Iterator[tuple[Node, Mask, Ints]]:

@@ -14,7 +14,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom, Predicate
 from mlnlearn.logistic import expit
-from mlnlearn.model.boosted.evaluate import Floats, routes
+from mlnlearn.model.boosted.evaluate import Floats, leaf_values, routes
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
 from mlnlearn.model.boosted.hidden.components import hidden_components
 from mlnlearn.model.boosted.hidden.enumeration import enumerated
@@ -31,6 +31,7 @@ from mlnlearn.model.boosted.rules import (
     TargetRules,
     nodes,
     roots,
+    spelt_out,
 )
 from mlnlearn.model.boosted.text import Naming
 from mlnlearn.model.explanation import (
@@ -186,11 +187,14 @@ def _own_parts(
             for (body, node), stop in zip(
                 nodes(root), routes(root, world, atoms, flip), strict=True
             ):
-                if isinstance(node, Leaf) and node.value:
+                if isinstance(node, Leaf) and not node.is_zero:
                     some = np.flatnonzero(stop.reached).astype(np.int64)
                     counts = stop.counts[some]
                     times = np.ones(len(some)) if existential else counts.astype(np.float64)
-                    yield naming.rule(body), some, counts, node.value * times
+                    given: Floats | float = node.value
+                    if node.by is not None:
+                        given = leaf_values(node, world)[atoms[node.by.place + 1, some]]
+                    yield naming.rule(body), some, counts, given * times
 
 
 def _body_parts(
@@ -204,7 +208,7 @@ def _body_parts(
 
     for step in (rules.prior, *rules.steps):
         if isinstance(step, ClauseList):
-            for clause in step.clauses:
+            for clause in _clauses(step):
                 moved = effect(ClauseList((HornClause(clause.body, 1.0),)))
                 some = np.flatnonzero(moved)
                 number = np.rint(moved[some]).astype(np.int64)
@@ -214,3 +218,9 @@ def _body_parts(
             values = effect(step)
             some = np.flatnonzero(values)
             yield f"trees for {naming.head} (in their tests)", some, None, values[some]
+
+
+def _clauses(step: ClauseList) -> Iterator[HornClause]:
+    """Yield clauses without vectors."""
+    for each in spelt_out(step):
+        yield from each.clauses if isinstance(each, ClauseList) else ()

@@ -14,6 +14,7 @@ from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.boosted.rules import (
+    ByConstant,
     ClauseList,
     HornClause,
     Leaf,
@@ -49,14 +50,17 @@ _Literal: TypeAlias = Annotated[
 ]
 _Body: TypeAlias = list[_Literal]
 _Types: TypeAlias = dict[int, str]
+_ByConstant: TypeAlias = tuple[Place, dict[str, float]]
+_Vector: TypeAlias = tuple[float, Place, dict[str, float]]
+"""A value, an argument of the target, and what is added for constants of it."""
 
 
 class SplitFile(Struct, forbid_unknown_fields=True):
     """An inner node of a tree."""
 
     test: Annotated[_Body, Meta(min_length=1)] = field(name="if")
-    yes: float | SplitFile = field(name="then")
-    no: float | SplitFile = field(name="else")
+    yes: float | _Vector | SplitFile = field(name="then")
+    no: float | _Vector | SplitFile = field(name="else")
 
 
 class ClauseFile(Struct, forbid_unknown_fields=True):
@@ -64,12 +68,13 @@ class ClauseFile(Struct, forbid_unknown_fields=True):
 
     body: _Body
     weight: float
+    by: _ByConstant | UnsetType = UNSET
 
 
 class BoostedStepFile(Struct, forbid_unknown_fields=True):
     """A tree, or clauses."""
 
-    tree: float | SplitFile | UnsetType = UNSET
+    tree: float | _Vector | SplitFile | UnsetType = UNSET
     clauses: list[ClauseFile] | UnsetType = UNSET
 
 
@@ -197,15 +202,14 @@ def rules_from_file(file: RulesFile, schema: Schema) -> TargetRules:
     """
     with within("target"):
         target = schema[file.target]
-    types = dict(enumerate(target.types))
     with within("prior"):
-        prior = _step(file.prior, schema, types)
+        prior = _step(file.prior, schema, target)
         if not isinstance(prior, ClauseList):
             raise InputError("the prior of a boosted model must be a list of clauses")
     steps = []
     for number, step in enumerate(file.steps):
         with within(f"steps[{number}]"):
-            steps.append(_step(step, schema, types))
+            steps.append(_step(step, schema, target))
     if len(file.shifts) not in (0, len(steps)):
         raise InputError(f"shifts: {len(steps)} steps have {len(file.shifts)} of them")
     return TargetRules(target, file.bias, prior, tuple(steps), tuple(file.shifts))
@@ -215,7 +219,13 @@ def step_to_plain(step: Step) -> dict[str, Any]:
     """Return a tree or clause list as plain data."""
     if isinstance(step, Tree):
         return {"tree": _node_to_plain(step.root)}
-    return {"clauses": [{"body": _body_to_plain(c.body), "weight": c.weight} for c in step.clauses]}
+    clauses = []
+    for clause in step.clauses:
+        plain = {"body": _body_to_plain(clause.body), "weight": clause.weight}
+        if clause.by is not None:
+            plain["by"] = [clause.by.place, dict(clause.by.added)]
+        clauses.append(plain)
+    return {"clauses": clauses}
 
 
 def steps_from_files(
@@ -227,27 +237,36 @@ def steps_from_files(
     found = []
     for number, (file, target) in enumerate(zip(files, targets, strict=True)):
         with within(f"[{number}]"):
-            found.append(_step(file, schema, dict(enumerate(target.types))))
+            found.append(_step(file, schema, target))
     return found
 
 
-def _step(file: BoostedStepFile, schema: Schema, types: _Types) -> Step:
+def _step(file: BoostedStepFile, schema: Schema, target: Predicate) -> Step:
+    types = dict(enumerate(target.types))
     if not isinstance(file.tree, UnsetType) and isinstance(file.clauses, UnsetType):
         with within("tree"):
-            return Tree(_node(file.tree, schema, types))
+            return Tree(_node(file.tree, schema, types, target))
     if isinstance(file.clauses, UnsetType) or not isinstance(file.tree, UnsetType):
         raise InputError("expected either a tree or clauses")
     clauses = []
     for number, clause in enumerate(file.clauses):
         with within(f"clauses[{number}].body"):
             body, _ = _body(clause.body, schema, types)
-            clauses.append(HornClause(body, clause.weight))
+            by = None if isinstance(clause.by, UnsetType) else _by_constant(*clause.by, target)
+            clauses.append(HornClause(body, clause.weight, by))
     return ClauseList(tuple(clauses))
+
+
+def _by_constant(place: int, added: dict[str, float], target: Predicate) -> ByConstant:
+    if place >= target.arity:
+        raise InputError(f"{target} has no place {place}")
+    return ByConstant.of(place, target.types[place], added)
 
 
 def _node_to_plain(node: Node) -> Any:
     if isinstance(node, Leaf):
-        return node.value
+        by = node.by
+        return node.value if by is None else [node.value, by.place, dict(by.added)]
     return {
         "if": _body_to_plain(node.test),
         "then": _node_to_plain(node.yes),
@@ -255,15 +274,20 @@ def _node_to_plain(node: Node) -> Any:
     }
 
 
-def _node(file: float | SplitFile, schema: Schema, types: _Types) -> Node:
+def _node(
+    file: float | _Vector | SplitFile, schema: Schema, types: _Types, target: Predicate
+) -> Node:
+    if isinstance(file, tuple):
+        value, place, added = file
+        return Leaf(value, _by_constant(place, added, target))
     if not isinstance(file, SplitFile):
         return Leaf(float(file))
     with within("if"):
         test, inner = _body(file.test, schema, types)
     with within("then"):
-        yes = _node(file.yes, schema, inner)
+        yes = _node(file.yes, schema, inner, target)
     with within("else"):
-        no = _node(file.no, schema, types)
+        no = _node(file.no, schema, types, target)
     return Split(test, yes, no)
 
 

@@ -21,7 +21,7 @@ from mlnlearn.counting.pattern import Pattern
 from mlnlearn.counting.through import CHUNK, Through
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.model.boosted.evaluate import Floats, step_values
-from mlnlearn.model.boosted.rules import ClauseList, Step, bodies
+from mlnlearn.model.boosted.rules import ClauseList, Step, bodies, spelt_out
 from mlnlearn.model.boosted.tree_influence import tree_influence
 
 
@@ -61,6 +61,13 @@ def influence(
     is_in = any(pattern.predicate == predicate for body in bodies(step) for pattern in body)
     if not is_in or not len(known):
         return np.zeros(len(known))
+    several = spelt_out(step)
+    if len(several) > 1:
+        total = np.zeros(len(known))
+        for each in several:
+            total += influence(each, head, world, predicate, examples, known)
+        return total
+    step = several[0]
     first, kind = _kinds(step, head, predicate, examples, known)
     atoms, truth = np.ascontiguousarray(examples[:, first]), known[first]
     if isinstance(step, ClauseList):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -46,13 +46,18 @@ from mlnlearn.model.boosted.hidden.marginals import (
 from mlnlearn.model.boosted.potentials import potentials
 from mlnlearn.model.boosted.rules import TargetRules, Tree, bodies, paths
 from mlnlearn.model.boosted.text import Naming
+from mlnlearn.model.domains import with_constants
 from mlnlearn.model.explanation import Explanation, ground_atom
 from mlnlearn.model.mln import MLN
 from mlnlearn.model.plots import Plots
 from mlnlearn.montecarlo.settings import Sampling
 from mlnlearn.notebook import Shown, ShownTable
+from mlnlearn.syntax import write_by_constant, write_rule
 
 special = late("scipy.special")
+
+_FormulaWeight: TypeAlias = tuple[float | None, dict[int, dict[str, float]]]
+"""What a formula weighs for all heads, if that is said, and by constant of arguments besides."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,7 +244,7 @@ class BoostedModel(Shown, Plots, SavedModel):
 
     def _world(self, databases: Database | Sequence[Database]) -> Objects:
         given = [databases] if isinstance(databases, Database) else databases
-        given = banded_like(self.schema, given)
+        given = with_constants(dict.fromkeys(self._constants()), banded_like(self.schema, given))
         for database in given:
             for predicate in self.schema.predicates:
                 if predicate.name not in database.schema:
@@ -276,7 +281,8 @@ class BoostedModel(Shown, Plots, SavedModel):
         """Return the rules as text with their weights, in the order in which they apply.
 
         Equal clauses of different steps are one rule with the sum of their weights; the branches
-        of a tree stay together: of each tree, the first rule that has a grounding counts.
+        of a tree stay together: of each tree, the first rule that has a grounding counts. Where a
+        leaf has a vector, its rules are one for all heads, then one for those of each constant.
         """
         result: list[tuple[str, float]] = []
         for rules in self.targets:
@@ -284,7 +290,7 @@ class BoostedModel(Shown, Plots, SavedModel):
             result += naming.clauses(rules)
             for step in rules.steps:
                 if isinstance(step, Tree):
-                    result += [(naming.rule(path.body), path.value) for path in step.paths]
+                    result += [rule for path in step.paths for rule in naming.weighted(path)]
         return result
 
     def importance(self) -> dict[str, float]:
@@ -297,7 +303,7 @@ class BoostedModel(Shown, Plots, SavedModel):
             for step in (rules.prior, *rules.steps):
                 for path in paths(step):
                     for name in {pattern.predicate.name for pattern in path.body}:
-                        totals[name] = totals.get(name, 0.0) + abs(path.value)
+                        totals[name] = totals.get(name, 0.0) + path.size
         whole = sum(totals.values())
         ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         return {name: value / whole if whole else 0.0 for name, value in ranked}
@@ -308,7 +314,8 @@ class BoostedModel(Shown, Plots, SavedModel):
         Clauses are taken as they are. A branch of a tree becomes a formula with a negated
         existential for every test that failed. A dependency network has its rules as one-way
         conditionals: it is such a network only where no target stands in a body, and is refused
-        where one does; `save` then writes its rules for people to read alone, as comments.
+        where one does; `save` then writes its rules for people to read alone, as comments. A vector
+        becomes a rule for each of its constants, which `save` writes on one line.
         """
         if self.existential and self.is_joint:
             raise InputError(
@@ -317,13 +324,32 @@ class BoostedModel(Shown, Plots, SavedModel):
             )
         rules: list[Rule] = []
         for target in self.targets:
-            weights: dict[Formula, float] = {Naming(target.predicate).head: target.intercept}
-            for step in (target.prior, *target.steps):
-                for path in paths(step):
-                    formula = Naming(target.predicate).path(path, self.existential)
-                    weights[formula] = weights.get(formula, 0.0) + path.value
-            rules += [Rule(formula, weight) for formula, weight in weights.items()]
+            naming = Naming(target.predicate)
+            for formula, (weight, vectors) in self._weights(target).items():
+                rules += [] if weight is None else [Rule(formula, weight)]
+                rules += [
+                    Rule(naming.of_constant(formula, place, name), value)
+                    for place, added in vectors.items()
+                    for name, value in sorted(added.items())
+                ]
         return MLN(self.schema, tuple(rules))
+
+    def _weights(self, target: TargetRules) -> dict[Formula, _FormulaWeight]:
+        """Return the formulas for a target with their weights, equal ones of all steps together."""
+        naming = Naming(target.predicate)
+        weights: dict[Formula, _FormulaWeight] = {naming.head: (target.intercept, {})}
+        for step in (target.prior, *target.steps):
+            for path in paths(step):
+                formula = naming.path(path, self.existential)
+                weight, vectors = weights.get(formula, (None, {}))
+                if path.value or path.by is None:
+                    weight = path.value if weight is None else weight + path.value
+                if path.by is not None:
+                    added = vectors.setdefault(path.by.place, {})
+                    for name, value in path.by.added.items():
+                        added[name] = added.get(name, 0.0) + value
+                weights[formula] = weight, vectors
+        return weights
 
     def trees(self) -> str:
         """Return all trees as indented text."""
@@ -377,7 +403,29 @@ class BoostedModel(Shown, Plots, SavedModel):
         comment = "\n".join(f"// {line}".rstrip() for line in shown.splitlines())
         if self.existential and self.is_joint:
             return f"{RULES_MARK}{comment}\n"
-        return f"{RULES_MARK}{comment}\n\n{self.to_mln()}\n"
+        return f"{RULES_MARK}{comment}\n\n{self._mln_text()}\n"
+
+    def _mln_text(self) -> str:
+        """Return the text of `to_mln`, with the rules of a vector on one line."""
+        if not any(self._constants()):
+            return str(self.to_mln())
+        lines = [str(MLN(self.schema)), ""]
+        for target in self.targets:
+            naming = Naming(target.predicate)
+            for formula, (weight, vectors) in self._weights(target).items():
+                lines += [] if weight is None else [write_rule(Rule(formula, weight))]
+                for place, added in vectors.items():
+                    marked = Rule(formula, per_constant=(naming.axis(place),))
+                    lines.append(write_by_constant(marked, dict(sorted(added.items()))))
+        return "\n".join(lines)
+
+    def _constants(self) -> Iterator[tuple[str, str]]:
+        """Yield the constants that vectors name, with their types."""
+        for rules in self.targets:
+            for step in (rules.prior, *rules.steps):
+                for path in paths(step):
+                    if path.by is not None:
+                        yield from ((path.by.kind, name) for name in path.by.names)
 
     @classmethod
     def from_plain(cls, plain: object, where: AnyPath = "the model") -> BoostedModel:

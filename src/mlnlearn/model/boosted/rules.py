@@ -6,19 +6,79 @@ numbers and keep them on the branch where the test holds. On the other branch th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
-from mlnlearn.counting.pattern import Body
+from mlnlearn.counting.pattern import Body, Pattern, equality
 from mlnlearn.logic.atoms import Predicate
+
+
+@dataclass(frozen=True)
+class ByConstant:
+    """What a rule adds for each constant of one argument of the target: a vector of values.
+
+    The rule's own value counts for all constants; a constant that has no value here has that alone.
+
+    Attributes
+    ----------
+    place, kind
+        Which argument, and its type.
+    names, values
+        The constants, and what is added for each.
+
+    Examples
+    --------
+    >>> genres = ByConstant.of(1, "genre", {"Rock": -0.25, "Jazz": 0.5})
+    >>> genres.names, genres.added["Rock"], genres.scaled(2.0).values
+    (('Jazz', 'Rock'), -0.25, (1.0, -0.5))
+    """
+
+    place: int
+    kind: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, place: int, kind: str, added: Mapping[str, float]) -> ByConstant:
+        """Return a vector, its constants in the order of their names."""
+        names = tuple(sorted(added))
+        return cls(place, kind, names, tuple(added[name] for name in names))
+
+    @cached_property
+    def added(self) -> Mapping[str, float]:
+        """What is added, by constant."""
+        return dict(zip(self.names, self.values, strict=True))
+
+    def scaled(self, factor: float) -> ByConstant:
+        """Return the vector with all values multiplied."""
+        return replace(self, values=tuple(value * factor for value in self.values))
+
+    def test(self, name: str) -> Body:
+        """Return the test whether the argument is a constant."""
+        return (Pattern(equality(self.kind), (self.place, name)),)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The end of a branch: what an example gets, per grounding under counting semantics."""
+    """The end of a branch: what an example gets, per grounding under counting semantics.
+
+    Attributes
+    ----------
+    value
+        What all examples get.
+    by
+        What those of each constant get besides.
+    """
 
     value: float
+    by: ByConstant | None = None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nobody gets anything."""
+        return not self.value and (self.by is None or not any(self.by.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +114,8 @@ class Tree:
 
         Examples
         --------
-        >>> Tree(Leaf(2.0)).scaled(0.5)
-        Tree(root=Leaf(value=1.0))
+        >>> Tree(Leaf(2.0)).scaled(0.5).root.value
+        1.0
         """
         return Tree(_scaled(self.root, factor))
 
@@ -67,10 +127,14 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class HornClause:
-    """``body => target`` with a weight that counts once a grounding of the body."""
+    """``body => target`` with a weight that counts once a grounding of the body.
+
+    Heads of each constant may have a weight besides, as at a `Leaf`.
+    """
 
     body: Body
     weight: float
+    by: ByConstant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +151,12 @@ class ClauseList:
         >>> ClauseList((HornClause((), 2.0),)).scaled(0.5).clauses[0].weight
         1.0
         """
-        return ClauseList(tuple(replace(c, weight=c.weight * factor) for c in self.clauses))
+        return ClauseList(
+            tuple(
+                replace(c, weight=c.weight * factor, by=c.by and c.by.scaled(factor))
+                for c in self.clauses
+            )
+        )
 
 
 Step: TypeAlias = Tree | ClauseList
@@ -104,13 +173,20 @@ class TreeBranch:
         Patterns of all tests that held.
     failed
         For every test that failed, how much of `body` stood before it, and the test.
-    value
+    value, by
         The leaf's.
     """
 
     body: Body
     failed: tuple[tuple[int, Body], ...]
     value: float
+    by: ByConstant | None = None
+
+    @property
+    def size(self) -> float:
+        """How much it says: the largest value that it gives, whatever its sign."""
+        added = (0.0,) if self.by is None else self.by.values
+        return max(abs(self.value + each) for each in added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +200,7 @@ class TargetRules:
     bias
         Log-odds before any rule.
     prior
-        Clauses given, not learned.
+        Clauses given, not learned; and how frequent each constant is, where leaves have vectors.
     steps
         What each round added.
     shifts
@@ -156,11 +232,11 @@ def roots(step: Step) -> list[Node]:
     >>> from mlnlearn.counting.pattern import Pattern
     >>> rain = Pattern(Predicate("rain", ()), ())
     >>> [root.no for root in roots(ClauseList((HornClause((rain,), 2.0),)))]
-    [Leaf(value=0.0)]
+    [Leaf(value=0.0, by=None)]
     """
     if isinstance(step, Tree):
         return [step.root]
-    ends = [(clause.body, Leaf(clause.weight)) for clause in step.clauses]
+    ends = [(clause.body, Leaf(clause.weight, clause.by)) for clause in step.clauses]
     return [Split(body, end, Leaf(0.0)) if body else end for body, end in ends]
 
 
@@ -201,7 +277,49 @@ def paths(step: Step) -> tuple[TreeBranch, ...]:
     """
     if isinstance(step, Tree):
         return step.paths
-    return tuple(TreeBranch(clause.body, (), clause.weight) for clause in step.clauses)
+    return tuple(TreeBranch(clause.body, (), clause.weight, clause.by) for clause in step.clauses)
+
+
+def spelt_out(step: Step) -> list[Step]:
+    """Return steps without vectors that give the same values together.
+
+    A vector is a tree of its own for each constant: it asks first whether the head has that.
+
+    Examples
+    --------
+    >>> genres = ByConstant(1, "genre", ("Jazz",), (0.5,))
+    >>> for tree in spelt_out(Tree(Leaf(1.0, genres))):
+    ...     print([(len(path.body), path.value) for path in tree.paths])
+    [(0, 1.0)]
+    [(1, 0.5), (0, 0.0)]
+    """
+    vectors = [path.by for path in paths(step) if path.by is not None]
+    if not vectors:
+        return [step]
+    if isinstance(step, ClauseList):
+        clauses = []
+        for clause in step.clauses:
+            clauses.append(replace(clause, by=None))
+            if clause.by is not None:
+                clauses += [
+                    HornClause(clause.by.test(name) + clause.body, value)
+                    for name, value in clause.by.added.items()
+                ]
+        return [ClauseList(tuple(clauses))]
+    tests = dict.fromkeys((by.test(name), name) for by in vectors for name in by.names)
+    return [
+        Tree(_of_constant(step.root, None)),
+        *(Tree(Split(test, _of_constant(step.root, name), Leaf(0.0))) for test, name in tests),
+    ]
+
+
+def _of_constant(node: Node, name: str | None) -> Node:
+    """Return a tree with what leaves add for a constant alone; for None, what they give to all."""
+    if isinstance(node, Leaf):
+        if name is None:
+            return Leaf(node.value)
+        return Leaf(0.0 if node.by is None else node.by.added.get(name, 0.0))
+    return Split(node.test, _of_constant(node.yes, name), _of_constant(node.no, name))
 
 
 def _nodes(node: Node, body: Body) -> Iterator[tuple[Body, Node]]:
@@ -213,13 +331,13 @@ def _nodes(node: Node, body: Body) -> Iterator[tuple[Body, Node]]:
 
 def _scaled(node: Node, factor: float) -> Node:
     if isinstance(node, Leaf):
-        return Leaf(node.value * factor)
+        return Leaf(node.value * factor, node.by and node.by.scaled(factor))
     return Split(node.test, _scaled(node.yes, factor), _scaled(node.no, factor))
 
 
 def _paths(node: Node, body: Body, failed: tuple[tuple[int, Body], ...]) -> Iterator[TreeBranch]:
     if isinstance(node, Leaf):
-        yield TreeBranch(body, failed, node.value)
+        yield TreeBranch(body, failed, node.value, node.by)
         return
     yield from _paths(node.yes, body + node.test, failed)
     yield from _paths(node.no, body, (*failed, (len(body), node.test)))

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mlnlearn.counting.pattern import EQUALS, Body, Pattern
 from mlnlearn.logic.atoms import AnyAtom, Atom, Comparison, Constant, Predicate, Term, Variable
 from mlnlearn.logic.formulas import And, Exists, Formula, Implies, Not
-from mlnlearn.model.boosted.rules import ClauseList, Leaf, Node, TargetRules, Tree, TreeBranch
+from mlnlearn.logic.substitute import substitute_formula
+from mlnlearn.model.boosted.rules import (
+    ClauseList,
+    Leaf,
+    Node,
+    TargetRules,
+    Tree,
+    TreeBranch,
+    paths,
+)
+
+_SHOWN = 3
 
 
 class Naming:
@@ -52,6 +63,32 @@ class Naming:
         """Return ``body => head`` as text."""
         return f"{self.conjunction(body)} => {self.head}" if body else str(self.head)
 
+    def weighted(self, path: TreeBranch) -> Iterator[tuple[str, float]]:
+        """Yield ``body => head`` with the value for all heads, then those added by constant.
+
+        Examples
+        --------
+        >>> from mlnlearn.model.boosted.rules import ByConstant
+        >>> naming = Naming(Predicate("is", ("track", "genre")))
+        >>> jazz = ByConstant.of(1, "genre", {"Jazz": 0.5})
+        >>> list(naming.weighted(TreeBranch((), (), 0.0, jazz)))
+        [('is(t1,Jazz)', 0.5)]
+        """
+        if path.value or path.by is None:
+            yield self.rule(path.body), path.value
+        if path.by is not None:
+            formula = _implies(self.atoms(path.body), self.head)
+            for name, value in path.by.added.items():
+                yield str(self.of_constant(formula, path.by.place, name)), value
+
+    def of_constant(self, formula: Formula, place: int, name: str) -> Formula:
+        """Return a formula about the heads of one constant."""
+        return substitute_formula(formula, {self.axis(place): Constant(name)})
+
+    def axis(self, place: int) -> Variable:
+        """Return the head's variable at a place."""
+        return Variable(_names(self.target.types)[place])
+
     def clauses(self, rules: TargetRules) -> list[tuple[str, float]]:
         """Return the clauses of the target with their weights, the head alone first.
 
@@ -60,9 +97,8 @@ class Naming:
         weights = {str(self.head): rules.intercept}
         for step in (rules.prior, *rules.steps):
             if isinstance(step, ClauseList):
-                for clause in step.clauses:
-                    text = self.rule(clause.body)
-                    weights[text] = weights.get(text, 0.0) + clause.weight
+                for text, weight in (w for path in paths(step) for w in self.weighted(path)):
+                    weights[text] = weights.get(text, 0.0) + weight
         return list(weights.items())
 
     def path(self, path: TreeBranch, existential: bool) -> Formula:
@@ -96,7 +132,7 @@ class Naming:
 
     def _lines(self, node: Node, body: Body) -> Iterator[str]:
         if isinstance(node, Leaf):
-            yield f"{node.value:+.4f}"
+            yield leaf_text(node, "{:+.4f}".format)
             return
         shown = self.atoms(body + node.test)[len(body) :]
         yield " ^ ".join(map(str, shown)) + " ?"
@@ -105,6 +141,25 @@ class Naming:
             bar = "│" if label == "yes" else " "
             yield f"{'├─' if label == 'yes' else '└─'} {label} {lines[0]}"
             yield from (f"{bar}      {line}" for line in lines[1:])
+
+
+def leaf_text(leaf: Leaf, number: Callable[[float], str]) -> str:
+    """Return what a leaf gives, of many constants those that it tells most about.
+
+    Examples
+    --------
+    >>> from mlnlearn.model.boosted.rules import ByConstant
+    >>> leaf_text(Leaf(0.5, ByConstant.of(1, "genre", {"Jazz": 0.25})), "{:+.2f}".format)
+    '+0.50; Jazz +0.75'
+    """
+    if leaf.by is None:
+        return number(leaf.value)
+    ranked = sorted(leaf.by.added.items(), key=lambda item: (-abs(item[1]), item[0]))
+    parts = [f"{Constant(name)} {number(leaf.value + value)}" for name, value in ranked[:_SHOWN]]
+    if len(ranked) > _SHOWN:
+        parts.append(f"{len(ranked) - _SHOWN} more")
+    start = f"{number(leaf.value)}; " if leaf.value else ""
+    return start + ", ".join(parts)
 
 
 def _names(types: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from mlnlearn.model.boosted.evaluate import Floats, step_values
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms
 from mlnlearn.model.boosted.hidden.groundings import Groundings, ground_body
 from mlnlearn.model.boosted.hidden.trees import FlatTrees
-from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
+from mlnlearn.model.boosted.rules import Step, TargetRules, bodies, spelt_out
 
 Kept: TypeAlias = dict[tuple[Predicate, Body], Groundings]
 """Groundings of conjunctions in rules for a target, with the same unknown atoms."""
@@ -180,7 +180,7 @@ class _TargetPart:
 
 def _part(rules: TargetRules, existential: bool, hidden: HiddenAtoms, kept: Kept) -> _TargetPart:
     steps = (rules.prior, *rules.steps)
-    changing = [step for step in steps if _may_change(step, hidden)]
+    changing = [each for step in steps if _may_change(step, hidden) for each in spelt_out(step)]
     heads = hidden.rows.get(rules.predicate, np.empty((rules.predicate.arity + 1, 0), np.int32))
     if changing and not existential:
         heads = _all_but_true(rules.predicate, hidden)
