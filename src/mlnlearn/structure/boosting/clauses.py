@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
-from mlnlearn.model.boosted.rules import ClauseList, HornClause
+from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf
+from mlnlearn.structure.boosting.class_regression import AnyRegression
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import renamed
-from mlnlearn.structure.boosting.regression import Floats, Mask, Regression, gain
-from mlnlearn.structure.boosting.scoring import clause_gains, node_sums
+from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
+from mlnlearn.structure.boosting.scoring import CandidateScores, node_sums
 
 _SMALLEST_GAIN = 1e-9
 
@@ -63,9 +64,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
+    """A body, what it gains, and the leaf that gains it; None where that is to be found yet."""
+
     body: Body
     gain: float
-    weight: float
+    leaf: Leaf | None
 
 
 def find_clause(
@@ -103,8 +106,12 @@ def find_clause(
     ('rich', 0.75)
     """
     regression = Regression(gradient, weight, chosen, None, settings.existential)
-    moment, square, total = regression.moments
-    best = _Candidate((), gain(moment, square), regression.value)
+    return search_clause(features, regression, settings)
+
+
+def search_clause(features: Features, regression: AnyRegression, settings: ClauseSettings) -> Found:
+    """Return the clause that fits best what is to be fitted; see `find_clause`."""
+    best = _Candidate((), regression.explained, regression.leaf)
     waiting, seen = [best], {features.forms.of(())}
     while waiting:
         parent = waiting.pop(0)
@@ -116,7 +123,7 @@ def find_clause(
                 continue
             seen.add(form)
             waiting.append(child)
-            if child.gain > best.gain + _SMALLEST_GAIN * total:
+            if child.gain > best.gain + _SMALLEST_GAIN * regression.total:
                 best = child
         waiting.sort(key=lambda candidate: -candidate.gain)
         del waiting[settings.beam :]
@@ -124,26 +131,38 @@ def find_clause(
     examples = np.flatnonzero(groundings)
     counts = groundings[examples]
     many = np.ones(len(counts)) if settings.existential else counts.astype(np.float64)
+    leaf = best.leaf
+    if leaf is None:
+        path = None if settings.existential else groundings
+        leaf = regression.of(regression.inside & (groundings > 0), path).leaf
     body = arranged(best.body, len(features.types))
-    return Found(HornClause(body, best.weight), examples, many)
+    return Found(HornClause(body, leaf.value, leaf.by), examples, many)
 
 
 def _children(
-    features: Features, parent: _Candidate, regression: Regression, settings: ClauseSettings
+    features: Features, parent: _Candidate, regression: AnyRegression, settings: ClauseSettings
 ) -> Iterator[_Candidate]:
     """Yield the best extensions that are no worse than their parent, as many as the beam holds."""
     found = []
     pairs = len(parent.body) + 2 <= settings.length
-    for listed, sums in node_sums(features, parent.body, regression, pairs=pairs, rest=False):
-        gains = clause_gains(sums)
-        good = np.flatnonzero((sums.examples >= settings.min_examples) & (gains >= parent.gain))
+    scores: Iterable[CandidateScores]
+    if isinstance(regression, Regression):
+        sums = node_sums(features, parent.body, regression, pairs=pairs, rest=False)
+        scores = sums.scores(splits=False)
+    else:
+        scores = regression.scores(features, parent.body, pairs=pairs, splits=False)
+    for block in scores:
+        gains = block.gains
+        good = np.flatnonzero((block.examples >= settings.min_examples) & (gains >= parent.gain))
         order = good[np.argsort(-gains[good], kind="stable")][: settings.beam]
         for number in order.tolist():
-            weight = float(sums.moment[number] / sums.square[number])
-            found.append((-float(gains[number]), listed.rank(number), number, weight, listed))
+            found.append((-float(gains[number]), block.listed.rank(number), number, block))
     found.sort(key=lambda item: item[:3])
-    for value, _, number, weight, listed in found[: settings.beam]:
-        yield _Candidate(parent.body + listed.test(number), -value, weight)
+    for value, _, number, block in found[: settings.beam]:
+        leaf = None
+        if block.sums is not None:
+            leaf = Leaf(float(block.sums.moment[number] / block.sums.square[number]))
+        yield _Candidate(parent.body + block.listed.test(number), -value, leaf)
 
 
 def arranged(body: Body, heads: int) -> Body:

@@ -92,14 +92,14 @@ class TargetState:
         """Return the weighted log-likelihood of some examples."""
         if not chosen.any():
             return 0.0
-        found = self.pool.weight * _log_chance(self.pool.aim, self.potential)
+        found = self.pool.weight * log_chance(self.pool.aim, self.potential)
         return float(found[chosen].sum())
 
     def expected_log_likelihood(self, growth: Floats | float = 0.0) -> float:
         """Return the log-likelihood of the whole population, were the potentials to grow so."""
         pool, potential = self.pool, self.potential + growth
         shift = pool.calibration(potential, self.shifts[-1])
-        chances = _log_chance(pool.goal, potential + pool.shift + shift)
+        chances = log_chance(pool.goal, potential + pool.shift + shift)
         return float((pool.population * chances).sum())
 
 
@@ -339,7 +339,7 @@ def _gradient(aim: Floats | Mask, potential: Floats) -> Floats:
     return gradient
 
 
-def _log_chance(goal: Floats | Mask, potential: Floats) -> Floats:
+def log_chance(goal: Floats | Mask, potential: Floats) -> Floats:
     """Return the log-likelihood of examples that are true with the given probabilities."""
     return -1.0 * goal * np.logaddexp(0.0, -potential) - (1.0 - goal) * np.logaddexp(0.0, potential)
 

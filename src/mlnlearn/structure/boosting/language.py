@@ -209,7 +209,7 @@ def language_of(
     if most is None:
         positives = sum(database.count(target) for database in world.databases)
         most = min(_MOST_CONSTANTS, positives // _EVENTS)
-    counted = tuple(kind for kind in schema.types if _is_value(world, kind, most))
+    counted = tuple(kind for kind in schema.types if is_value(world, kind, most))
     if modes:
         found = read_modes(modes, schema, "" if recursive else target)
         several = [mode for mode in found if mode.signs.count("#") > 1]
@@ -228,7 +228,8 @@ def language_of(
     return BodyLanguage(tuple(derived), counted, heads, lookahead)
 
 
-def _is_value(world: Objects, kind: str, most: int) -> bool:
+def is_value(world: Objects, kind: str, most: int) -> bool:
+    """Tell whether a type is one of values, such as colours, and has at most so many."""
     distinct, total = len(world.values(kind)[0]), world.number(kind)
     if not 0 < distinct <= most:
         return False

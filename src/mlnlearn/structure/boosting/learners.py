@@ -19,6 +19,9 @@ from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.mln import MLN
 from mlnlearn.run import Course, Fitted, Notes, Run, drive
 from mlnlearn.settings import Above, AtLeast, Between
+from mlnlearn.structure.boosting.axes import AxisRequest, without_axis
+from mlnlearn.structure.boosting.class_fit import ClassBoosting
+from mlnlearn.structure.boosting.class_regression import ClassAxis
 from mlnlearn.structure.boosting.clauses import ClauseSettings
 from mlnlearn.structure.boosting.fit import Adds, Boosting, StepSettings
 from mlnlearn.structure.boosting.language import BodyLanguage, language_of
@@ -46,6 +49,7 @@ _VERSION_0_1: Mapping[str, Any] = {
     "shrinkage": 1.0,
     "line_search": False,
     "held_out_share": 0.0,
+    "axis": "off",
 }
 _CLAUSES_0_1: Mapping[str, Any] = {"max_literals": 4, "beam": 10, "clauses_per_step": 3}
 
@@ -130,6 +134,13 @@ class _Boosted(Learner[BoostedModel, Notes]):
     max_constants
         A type of values, such as colours, lends its constants to rules if it has at most this many;
         by default 20, but no more than one for every ten true atoms of the target.
+    axis
+        Whether a class among the target's arguments is no variable but an axis: leaves and clauses
+        then have a value for each of its constants, shrunk towards their mean, and one structure
+        holds for all; of a class marked ``!`` exactly one is true. ``"auto"``: where it is marked
+        or is of a type of values, has at most 50 constants, and nothing else has its type;
+        ``"on"``: for the marked or else the last argument, refused where it cannot be, as where the
+        target stands in bodies; ``"off"``.
     initial
         A network to start from, of weighted clauses ``body => target``, which stay as they are.
     seed
@@ -159,6 +170,7 @@ class _Boosted(Learner[BoostedModel, Notes]):
     bodies: tuple[str, ...] | None = None
     modes: tuple[str, ...] = ()
     max_constants: Annotated[int, AtLeast(0)] | None = None
+    axis: Literal["auto", "on", "off"] = "auto"
     initial: MLN | None = None
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -218,14 +230,56 @@ class _Boosted(Learner[BoostedModel, Notes]):
 
     def _prepare(
         self, databases: Sequence[Database], examples: Examples | Sequence[Examples] | None
-    ) -> Boosting:
+    ) -> Boosting | ClassBoosting:
         world = Objects(databases)
         sets = [examples] if isinstance(examples, Examples) else list(examples or ())
         for part in sets:
             if part.predicate.name not in self.targets:
                 raise InputError(f"examples of {part.predicate.name}, which is no target")
         given = {part.predicate.name: part for part in sets}
-        return self.boosting(world, self.languages(world), given)
+        languages = self.languages(world)
+        axis = self._axis(world, languages)
+        if axis is None:
+            return self.boosting(world, languages, given)
+        (name,) = self.targets
+        predicate = world.schema[name]
+        return ClassBoosting(
+            world,
+            predicate,
+            axis,
+            without_axis(languages[name], predicate.arity - 1),
+            given.get(name),
+            self._sampling(),
+            self._step_settings(),
+            self._base(),
+            self.seed,
+        )
+
+    def _axis(self, world: Objects, languages: Mapping[str, BodyLanguage]) -> ClassAxis | None:
+        """Return the axis of the target, if it has one."""
+        obstacles = {
+            "several targets are learned jointly": len(self.targets) > 1,
+            "it may stand in bodies of its own rules": any(
+                mode.predicate.name in self.targets
+                for language in languages.values()
+                for mode in language.modes
+            ),
+            "negatives are drawn as in the paper": self.negatives == "paper",
+            "there are rules to start from": self.initial is not None,
+        }
+        found = tuple(reason for reason, holds in obstacles.items() if holds)
+        bodies = [p.name for p in world.schema.predicates] if self.bodies is None else self.bodies
+        return AxisRequest(self.axis, found).axis(world, self.targets[0], bodies)
+
+    def _sampling(self) -> NegativeSampling:
+        usual = _TREE_BALANCE if isinstance(self._base(), TreeSettings) else _CLAUSE_BALANCE
+        balance = usual if self.balance is None else self.balance
+        return NegativeSampling(
+            self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
+        )
+
+    def _step_settings(self, cautious: bool = False) -> StepSettings:
+        return StepSettings(self.steps, self.shrinkage, self.line_search, self.patience, cautious)
 
     def languages(self, world: Objects) -> dict[str, BodyLanguage]:
         """Return the literals that may be tried, for each target."""
@@ -263,23 +317,13 @@ class _Boosted(Learner[BoostedModel, Notes]):
         """
         number = 1 if copies is None else copies.number
         base = self._base()
-        usual = _TREE_BALANCE if isinstance(base, TreeSettings) else _CLAUSE_BALANCE
-        balance = usual if self.balance is None else self.balance
         return Boosting(
             world,
             languages,
             examples,
             prior_clauses(self.initial, self.targets),
-            NegativeSampling(
-                self.negatives, balance, self.fraction, self.held_out_share, self.max_examples
-            ),
-            StepSettings(
-                self.steps,
-                self.shrinkage,
-                self.line_search,
-                self.patience,
-                copies is not None and copies.cautious,
-            ),
+            self._sampling(),
+            self._step_settings(copies is not None and copies.cautious),
             replace(base, min_examples=number * base.min_examples),
             self.seed,
             expected,
@@ -322,6 +366,24 @@ class BoostedMLN(_Boosted):
     ...     print(f"{weight:.2f} {rule}")
     -5.63 advisedBy(p1,p2)
     0.32 publication(t1,p1) ^ publication(t1,p2) ^ student(p1) => advisedBy(p1,p2)
+
+    Of a class, leaves have a value for each of its constants (`axis`):
+
+    >>> from mlnlearn.data.database import Database
+    >>> from mlnlearn.logic.schema import Schema
+    >>> words = {"Folk": ("Banjo", "Slow"), "Jazz": ("Sax", "Slow"), "Rock": ("Guitar", "Loud")}
+    >>> kinds = {f"T{n}": ("Folk", "Jazz", "Rock")[n % 3] for n in range(120)}
+    >>> facts = {
+    ...     "genre": list(kinds.items()),
+    ...     "tag": [(track, words[kind][n % 2]) for n, (track, kind) in enumerate(kinds.items())]}
+    >>> tracks = Database.from_facts(Schema.of("genre(track,kind!)", "tag(track,word)"), facts)
+    >>> print(BoostedMLN(target="genre", steps=1, max_leaves=3).fit(tracks).model.trees())
+    genre(t1,k1), tree 1
+    tag(t1,Guitar) ?
+    ├─ yes Rock +0.6444, Folk -0.3222, Jazz -0.3222
+    └─ no  tag(t1,Loud) ?
+           ├─ yes Rock +0.6444, Folk -0.3222, Jazz -0.3222
+           └─ no  Rock -0.3222, Folk +0.1611, Jazz +0.1611
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -363,7 +425,7 @@ class BoostedRDN(_Boosted):
         )
 
 
-def _parts(run: Boosting) -> Iterator[bytes]:
+def _parts(run: Boosting | ClassBoosting) -> Iterator[bytes]:
     """Yield what tells the examples of a run from others."""
     for state in run.targets:
         for array in (state.pool.rows, state.pool.labels, state.pool.weight):

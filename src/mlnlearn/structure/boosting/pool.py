@@ -178,7 +178,7 @@ def make_pool(
     """
     refuse_arity(world.schema[target])
     if examples is None:
-        examples = _population(world.databases, target, sampling.max_examples, rng)
+        examples = population_examples(world.databases, target, sampling.max_examples, rng)
     if shares is not None:
         examples = replace(examples, weights=examples.weights * shares[examples.database])
     labels = examples.labels
@@ -200,9 +200,10 @@ def make_pool(
     return Pool(rows, labels, goal, aim, weight, population, start, shift, held_out, sampling)
 
 
-def _population(
+def population_examples(
     databases: Sequence[Database], target: str, most: int | None, rng: np.random.Generator
 ) -> Examples:
+    """Return all atoms of a target, or all true ones and a sample of the others."""
     positives = sum(database.count(target) for database in databases)
     total = sum(database.ground_atoms(target) for database in databases)
     ratio = None

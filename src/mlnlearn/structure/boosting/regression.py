@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.pattern import Body
+from mlnlearn.model.boosted.rules import Leaf
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.units import Part, Unit
 from mlnlearn.structure.boosting.views import ExampleView
@@ -87,16 +88,31 @@ class Regression:
         return self.gradient[part], self.weight[part], self.inside[part]
 
     @property
+    def total(self) -> float:
+        """The squared error without any value."""
+        return self.moments[2]
+
+    @property
+    def explained(self) -> float:
+        """By how much the best single value lowers the squared error."""
+        moment, square, _ = self.moments
+        return gain(moment, square)
+
+    @property
     def error(self) -> float:
         """The squared error that remains with the best single value."""
-        moment, square, total = self.moments
-        return total - gain(moment, square)
+        return self.total - self.explained
 
     @property
     def value(self) -> float:
         """The best single value: eq. 11 with the path's groundings."""
         moment, square, _ = self.moments
         return moment / square if square > 0 else 0.0
+
+    @property
+    def leaf(self) -> Leaf:
+        """The leaf that has that value."""
+        return Leaf(self.value)
 
     @property
     def factors(self) -> NDArray[np.integer]:
@@ -130,6 +146,10 @@ class Regression:
     ) -> Regression:
         """Return the same for other examples, on the same grid."""
         return replace(self, inside=inside, path=path, grid=self.rounding, known=known)
+
+    def rooted(self, path: NDArray[np.integer] | None) -> Regression:
+        """Return the same for the root of a tree, whose conjunction has these groundings."""
+        return replace(self, path=path, settled=True)
 
 
 def gain(moment: float, square: float) -> float:

@@ -43,6 +43,28 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CandidateScores:
+    """How good some candidates are.
+
+    Attributes
+    ----------
+    listed
+        The candidates.
+    examples
+        How many examples each holds for.
+    gains
+        By how much each lowers the squared error.
+    sums
+        What the gains of clauses are made of, where that is a single value.
+    """
+
+    listed: CandidateList
+    examples: Floats
+    gains: Floats
+    sums: Sums | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NodeSums:
     """Sums over the examples of a node, for every candidate to extend its conjunction.
 
@@ -63,6 +85,13 @@ class NodeSums:
     def __iter__(self) -> Iterator[tuple[CandidateList, Sums]]:
         for _, listed, sums in self.entries:
             yield listed, _sums(sums, self.regression, self.rest)
+
+    def scores(self, *, splits: bool) -> Iterator[CandidateScores]:
+        """Yield what candidates gain, as splits of the node or as clauses alone."""
+        gains_of = split_gains if splits else clause_gains
+        for listed, sums in self:
+            values = None if splits else sums
+            yield CandidateScores(listed, sums.examples, gains_of(sums), values)
 
     def without(self, other: NodeSums, regression: Regression) -> NodeSums:
         """Return the sums over the others, given those over some; exact where sums are."""

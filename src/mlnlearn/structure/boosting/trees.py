@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,15 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf, Node, Split, Tree
+from mlnlearn.structure.boosting.class_regression import AnyRegression
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
-from mlnlearn.structure.boosting.scoring import BestTest, NodeSums, node_sums, split_gains
+from mlnlearn.structure.boosting.scoring import (
+    BestTest,
+    CandidateScores,
+    NodeSums,
+    node_sums,
+)
 from mlnlearn.threads import in_slices
 
 _SMALLEST_GAIN = 1e-9
@@ -54,8 +61,8 @@ class _Branch:
         Which examples reach it, in `_GrowingTree.of`, until it is split.
     body
         The tests that held on the way.
-    value, error, moments
-        The best single value, the squared error that remains with it, and what both were made of.
+    leaf, error, moments
+        The best leaf, the squared error that remains with it, and what a single value was made of.
     before
         The branch that the others of its parent went to, and sums over all of these; the parent has
         the same conjunction.
@@ -63,7 +70,7 @@ class _Branch:
 
     number: int
     body: Body
-    value: float
+    leaf: Leaf
     error: float
     moments: tuple[float, float, float] | None = None
     before: tuple[_Branch, NodeSums] | None = None
@@ -73,7 +80,7 @@ class _Branch:
 
     def node(self) -> Node:
         if self.yes is None or self.no is None:
-            return Leaf(self.value)
+            return self.leaf
         return Split(self.test, self.yes.node(), self.no.node())
 
     def leaves(self) -> list[_Branch]:
@@ -150,7 +157,13 @@ def grow_tree(
     >>> [path.value for path in grown.tree.paths]
     [0.75, -1.0]
     """
-    growing = _GrowingTree(features, gradient, weight, chosen, settings)
+    regression = Regression(gradient, weight, chosen, None, settings.existential)
+    return grow(features, regression, settings)
+
+
+def grow(features: Features, regression: AnyRegression, settings: TreeSettings) -> Grown:
+    """Fit a tree to what is to be fitted at its root; see `grow_tree`."""
+    growing = _GrowingTree(features, regression, settings)
     start = growing.branch((), 0)
     waiting, leaves = [start], 1
     while waiting and leaves < settings.leaves:
@@ -180,27 +193,21 @@ class _GrowingTree:
     """
 
     def __init__(
-        self,
-        features: Features,
-        gradient: Floats,
-        weight: Floats,
-        chosen: Mask,
-        settings: TreeSettings,
+        self, features: Features, regression: AnyRegression, settings: TreeSettings
     ) -> None:
-        self.features, self.chosen, self.settings = features, chosen, settings
+        self.features, self.chosen, self.settings = features, regression.inside, settings
         size = len(features)
         self.of = np.zeros(size, np.int16)
         self.groundings = None if settings.existential else features.groundings(())
         self.numbers = 1
-        self._whole = Regression(
-            gradient, weight, chosen, self.groundings, settings.existential, settled=True
-        )
+        self._whole = regression.rooted(self.groundings)
 
-    def regression(self, *branches: _Branch) -> Regression:
-        """Return the gradients of the examples that reached some branches."""
-        inside = self.chosen & self._reached(*branches)
-        known = branches[0].moments if len(branches) == 1 else None
-        return self._whole.of(inside, self.groundings, known)
+    def regression(self, branch: _Branch) -> AnyRegression:
+        """Return the gradients of the examples that reached a branch."""
+        inside = self.chosen & self._reached(branch)
+        if isinstance(self._whole, Regression):
+            return self._whole.of(inside, self.groundings, branch.moments)
+        return self._whole.of(inside, self.groundings)
 
     def _reached(self, *branches: _Branch) -> Mask:
         found = np.zeros(self.numbers, np.bool_)
@@ -215,10 +222,11 @@ class _GrowingTree:
 
     def branch(self, body: Body, number: int) -> _Branch:
         """Return a branch of the examples that have its number."""
-        found = _Branch(number, body, 0.0, 0.0)
+        found = _Branch(number, body, Leaf(0.0), 0.0)
         regression = self.regression(found)
-        found.value, found.error = regression.value, regression.error
-        found.moments = regression.moments
+        found.leaf, found.error = regression.leaf, regression.error
+        if isinstance(regression, Regression):
+            found.moments = regression.moments
         return found
 
     def split(self, branch: _Branch) -> tuple[_Branch, _Branch] | None:
@@ -227,8 +235,14 @@ class _GrowingTree:
         number = int(np.count_nonzero(regression.inside))
         if number < self.settings.fewest[0]:
             return None
-        sums = self._sums(branch, regression)
-        best = best_split(sums, number, self.settings)
+        sums = None
+        if isinstance(regression, Regression):
+            sums = self._sums(branch, regression)
+            best = best_split(sums.scores(splits=True), regression, number, self.settings)
+        else:
+            scores = regression.scores(self.features, branch.body, pairs=True, splits=True)
+            chance = regression.gain_by_chance(sum(len(block.gains) for block in scores))
+            best = best_split(scores, regression, number, self.settings, chance)
         if best is None:
             return None
         longer = branch.body + best.test
@@ -236,7 +250,7 @@ class _GrowingTree:
         self._send(branch, longer, yes, no)
         branch.test = best.test
         branch.yes, branch.no = self.branch(longer, yes), self.branch(branch.body, no)
-        branch.no.before = branch.yes, sums
+        branch.no.before = None if sums is None else (branch.yes, sums)
         return branch.yes, branch.no
 
     def _send(self, branch: _Branch, longer: Body, yes: int, no: int) -> None:
@@ -269,26 +283,37 @@ class _GrowingTree:
         before, branch.before = branch.before, None
         if before is not None and regression.existential:
             elsewhere, sums = before
-            others = self.regression(*elsewhere.leaves())
+            others = regression.of(
+                self.chosen & self._reached(*elsewhere.leaves()), self.groundings
+            )
             if np.count_nonzero(others.inside) < np.count_nonzero(regression.inside):
                 gone = node_sums(self.features, branch.body, others, pairs=True, rest=True)
                 return sums.without(gone, regression)
         return node_sums(self.features, branch.body, regression, pairs=True, rest=True)
 
 
-def best_split(sums: NodeSums, number: int, settings: TreeSettings) -> BestTest | None:
-    """Return the test that lowers the squared error of so many examples most, if any does."""
+def best_split(
+    scores: Iterable[CandidateScores],
+    regression: AnyRegression,
+    number: int,
+    settings: TreeSettings,
+    more: float = 0.0,
+) -> BestTest | None:
+    """Return the test that lowers the squared error of so many examples most, if any does.
+
+    It must lower it by `more` than a leaf does.
+    """
     side = settings.fewest[1]
-    regression = sums.regression
-    total = regression.moments[2]
-    least = total - regression.error + _SMALLEST_GAIN * total
+    total = regression.total
+    least = total - regression.error + _SMALLEST_GAIN * total + more
     best = None
-    for listed, sums_of_block in sums:
-        few = np.minimum(sums_of_block.examples, number - sums_of_block.examples) < side
-        gains = np.where(few, -np.inf, split_gains(sums_of_block))
-        place = int(np.argmax(gains)) if len(gains) else 0
+    for block in scores:
+        few = np.minimum(block.examples, number - block.examples) < side
+        gains = np.where(few, -np.inf, block.gains)
         if not len(gains):
             continue
+        place = int(np.argmax(gains))
+        listed = block.listed
         found = BestTest(float(gains[place]), listed.test(place), listed.rank(place))
         if _is_better(found, best, least):
             best = found
