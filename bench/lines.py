@@ -40,8 +40,8 @@ _ADDED = {
     "engines of SQL, facts left where they lie": (
         "counting/in_place.py", "counting/placed.py", "counting/postgres.py",
         "counting/spark.py", "counting/sql_engine.py", "counting/statement.py",
-        "counting/dialect.py", "counting/example_sums.py", "counting/auto.py",
-        "data/placed.py", "data/load/fact_files.py",
+        "counting/dialect.py", "counting/example_joins.py", "counting/example_sums.py",
+        "counting/auto.py", "data/placed.py", "data/load/fact_files.py",
     ),
     "other dialects, reports of all models, comfort": (
         "syntax/dialects.py", "syntax/parts.py", "syntax/definitions.py", "logic/arithmetic.py",

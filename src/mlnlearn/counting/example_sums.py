@@ -11,21 +11,30 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import cast
+from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.engines import open_engine
+from mlnlearn.counting.example_joins import (
+    COUNT,
+    MOST_GROUNDINGS,
+    AskedCandidates,
+    ExampleJoin,
+    FactSource,
+)
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import EQUALS, Body, Pattern
+from mlnlearn.counting.pattern import Body
 from mlnlearn.counting.sql_engine import FullServerError, SqlEngine, StoringServer
 from mlnlearn.data.database import Database
-from mlnlearn.errors import MemoryLimitError
+from mlnlearn.errors import CountOverflowError, MemoryLimitError
+from mlnlearn.logic.atoms import Predicate
 from mlnlearn.resources import in_use
 
 _NAMES = count()
@@ -34,12 +43,27 @@ _LEAST_OF_DUCKDB = 128 << 20
 _BYTES_OF_ARGUMENT = 18  # what an argument of a fact takes in memory, with the lookups it is in
 
 
-@dataclass(frozen=True, slots=True)
-class AskedCandidates:
-    """A conjunction, or several that differ in the constant at one place of the last literal."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedSums:
+    """Numbers of examples, and the candidates that they are summed for.
 
-    body: Body
-    slot: int | None
+    Attributes
+    ----------
+    examples
+        A row of databases, then one of each argument's objects. What is known of them at the server
+        is let go of with this array.
+    chosen
+        The examples that are summed.
+    numbers
+        What is summed, of each of these.
+    asked
+        The candidates.
+    """
+
+    examples: Codes
+    chosen: Ints
+    numbers: Mapping[str, NDArray[np.float64]]
+    asked: Sequence[AskedCandidates]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +75,21 @@ class _StoredView:
     places: dict[tuple[AskedCandidates, bool], tuple[str, int]] = field(default_factory=dict)
 
 
-def _let_go(server: StoringServer, views: dict[int, _StoredView], key: int) -> None:
+_WASTE: WeakKeyDictionary[StoringServer, list[str]] = WeakKeyDictionary()
+"""Tables that nobody needs any more, by the server that has them.
+
+They are dropped when it is asked for something next. Who lets go of them may be the collector of
+garbage, in the midst of another call to the same server, and must not wait for it.
+"""
+
+
+def _let_go(waste: list[str], views: dict[int, _StoredView], key: int) -> None:
     view = views.pop(key)
-    with suppress(Exception):  # the server may be gone before us
-        for table in (view.table, *view.tables):
-            server.drop(table)
+    waste.extend((view.table, *view.tables))
+
+
+def _let_go_of_facts(waste: list[str], tables: dict[Any, str]) -> None:
+    waste.extend(tables.values())
 
 
 def counted_elsewhere(world: Objects) -> ExampleSums | None:
@@ -107,10 +141,10 @@ class ExampleSums:
     ...     likes = (Pattern(schema["likes"], (0, 1)),)
     ...     groundings = sums.groundings(people, likes)
     ...     numbers = {"g": np.array([2.0, 4.0, 8.0])}
-    ...     asked = [AskedCandidates(likes, None)]
-    ...     found = sums.sums(people, np.arange(3), numbers, asked, existential=True)
+    ...     asked = AskedSums(people, np.arange(3), numbers, [AskedCandidates(likes, None)])
+    ...     found = sums.sums([asked], existential=True)
     >>> groundings.tolist(), found
-    ([2, 0, 0], [{0: [2.0]}])
+    ([2, 0, 0], [[{0: [2.0]}]])
     """
 
     def __init__(self, engine: SqlEngine) -> None:
@@ -118,68 +152,62 @@ class ExampleSums:
         self.server = cast("StoringServer", engine.server)  # as those of Spark and DuckDB are
         self._together = _BRANCHES
         self._views: dict[int, _StoredView] = {}
+        self._narrow: dict[tuple[Predicate, tuple[int, ...]], str] = {}
+        self._waste = _WASTE.setdefault(self.server, [])
+        weakref.finalize(self, _let_go_of_facts, self._waste, self._narrow).atexit = False
 
     def groundings(self, examples: Codes, body: Body) -> Ints:
         """Return how many groundings a conjunction has for each example."""
-        joins, _ = self._joins(AskedCandidates(body, None), len(examples) - 1)
-        table = self._view(examples).table
-        found = self.server.fetch(
-            f"SELECT v.r AS r, count(*) AS n FROM {table} v{joins} GROUP BY v.r"
-        )
+        join = self._join(self._view(examples), len(examples) - 1, existential=False)
+        found = self.server.fetch(join.select(AskedCandidates(body, None)))
         counts = np.zeros(examples.shape[1], np.int64)
-        counts[np.asarray(found["r"], np.int64)] = np.asarray(found["n"], np.int64)
+        numbers = np.asarray(found["m"], np.float64)
+        _refuse_rounded(numbers.max(initial=0.0))
+        counts[np.asarray(found["r"], np.int64)] = numbers.astype(np.int64)
         return counts
 
     def sums(
-        self,
-        examples: Codes,
-        chosen: Ints,
-        numbers: Mapping[str, NDArray[np.float64]],
-        asked: Sequence[AskedCandidates],
-        *,
-        existential: bool,
-    ) -> list[dict[int, list[float]]]:
-        """Sum numbers of the examples that have groundings of candidates.
+        self, groups: Sequence[AskedSums], *, existential: bool
+    ) -> list[list[dict[int, list[float]]]]:
+        """Sum numbers of the examples that have groundings of candidates, by one statement.
 
         Parameters
         ----------
-        examples
-            A row of databases, then one of each argument's objects. What is known of them at the
-            server is let go of with this array.
-        chosen
-            The examples that are summed.
-        numbers
-            What is summed, of each of these; the first two times the groundings, and their square,
-            unless `existential`.
-        asked
-            The candidates.
+        groups
+            What is summed, for which candidates; numbers of the same names. Unless `existential`,
+            the first two are taken times the groundings, and their square.
         existential
             Whether an example counts once, however many groundings it has.
 
         Returns
         -------
-        For each candidate, its sums by the code of the constant; 0 where there is no slot.
+        For each candidate of each group, its sums by the code of the constant; 0 where there is no
+        slot.
         """
-        view = self._view(examples)
-        places = self._stored(view, len(examples) - 1, asked, existential)
-        factors = {} if existential else {0: "q.m * ", 1: "q.m * q.m * "}
-        totals = ", ".join(
-            f"sum({factors.get(place, '')}v.{name}) AS {name}" for place, name in enumerate(numbers)
-        )
-        found: dict[int, dict[int, list[float]]] = {}
-        tables = dict.fromkeys(table for table, _ in places)
-        counted = " UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)
-        with self._uploaded({"r": chosen.astype(np.int32), **numbers}) as table:
-            rows = self.server.fetch(
-                f"SELECT q.k AS k, q.s AS s, {totals} FROM ({counted}) q"
-                f" JOIN {table} v ON v.r = q.r GROUP BY q.k, q.s"
-            )
-        for number, slot, *sums in zip(*(c.tolist() for c in rows.values()), strict=True):
-            found.setdefault(int(number), {})[int(slot)] = sums
-        return [found.get(number, {}) for _, number in places]
+        if not groups:
+            return []
+        places = [self._stored(group, existential) for group in groups]
+        with self._uploaded(_side_by_side(groups)) as table:
+            names = list(groups[0].numbers)
+            selects = [
+                _summing(table, group, [name for name, _ in stored], names, existential)
+                for group, stored in enumerate(places)
+            ]
+            rows = self.server.fetch(" UNION ALL ".join(selects))
+        if not existential:
+            _refuse_rounded(np.max(rows.pop("most"), initial=0.0))
+        found: dict[tuple[int, int], dict[int, list[float]]] = {}
+        for group, number, slot, *sums in zip(*(c.tolist() for c in rows.values()), strict=True):
+            found.setdefault((group, number), {})[slot] = sums
+        return [
+            [found.get((group, number), {}) for _, number in stored]
+            for group, stored in enumerate(places)
+        ]
 
     def _view(self, examples: Codes) -> _StoredView:
         """Return what the server has of some examples; they are sent there first, once."""
+        while self._waste:
+            self.server.drop(self._waste.pop())
         key = id(examples)
         if key not in self._views:
             columns = {f"a{place}": column for place, column in enumerate(examples[1:])}
@@ -188,24 +216,38 @@ class ExampleSums:
             ) as t:
                 table = self.server.create(f"view{next(_NAMES)}", f"SELECT * FROM {t}")
             self._views[key] = _StoredView(table)
-            weakref.finalize(examples, _let_go, self.server, self._views, key).atexit = False
+            weakref.finalize(examples, _let_go, self._waste, self._views, key).atexit = False
         return self._views[key]
 
-    def _stored(
-        self,
-        view: _StoredView,
-        heads: int,
-        asked: Sequence[AskedCandidates],
-        existential: bool,
-    ) -> list[tuple[str, int]]:
+    def _join(self, view: _StoredView, heads: int, *, existential: bool) -> ExampleJoin:
+        facts = FactSource(self._fact_table, self.engine.stack.code)
+        return ExampleJoin(facts, view.table, heads, counted=not existential)
+
+    def _fact_table(self, predicate: Predicate, places: tuple[int, ...]) -> str:
+        """Return the table of a predicate's facts by some places; it is made once, and kept."""
+        table = self.engine.fact_table(predicate)
+        if len(places) == predicate.arity:
+            return table
+        key = predicate, places
+        if key not in self._narrow:
+            columns = [f"c{place}" for place in places]
+            chosen = ", ".join([*columns, f"{COUNT} AS m"])
+            group = f"GROUP BY {', '.join(columns)}" if columns else "HAVING count(*) > 0"
+            select = f"SELECT {chosen} FROM {table} {group}"
+            self._narrow[key] = self.server.create(f"narrow{next(_NAMES)}", select)
+        return self._narrow[key]
+
+    def _stored(self, group: AskedSums, existential: bool) -> list[tuple[str, int]]:
         """Return the tables of who has candidates, and the numbers that these have there."""
-        waiting = [item for item in dict.fromkeys(asked) if (item, existential) not in view.places]
+        view = self._view(group.examples)
+        join = self._join(view, len(group.examples) - 1, existential=existential)
+        asked = dict.fromkeys(group.asked)
+        waiting = [item for item in asked if (item, existential) not in view.places]
         while waiting:
             chosen = waiting[: self._together]
             numbers = [next(_NAMES) for _ in chosen]
             branches = [
-                self._branch(view.table, heads, number, item, existential)
-                for number, item in zip(numbers, chosen, strict=True)
+                join.select(item, number) for number, item in zip(numbers, chosen, strict=True)
             ]
             try:
                 table = self.server.create(f"having{numbers[0]}", " UNION ALL ".join(branches))
@@ -222,7 +264,7 @@ class ExampleSums:
             for number, item in zip(numbers, chosen, strict=True):
                 view.places[item, existential] = table, number
             del waiting[: len(chosen)]
-        return [view.places[item, existential] for item in asked]
+        return [view.places[item, existential] for item in group.asked]
 
     @contextmanager
     def _uploaded(self, columns: Mapping[str, NDArray[np.generic]]) -> Iterator[str]:
@@ -233,49 +275,37 @@ class ExampleSums:
         finally:
             self.server.drop(table)
 
-    def _branch(
-        self, table: str, heads: int, number: int, candidates: AskedCandidates, existential: bool
-    ) -> str:
-        """Return a statement for the examples that have some candidates, each once."""
-        joins, slot = self._joins(candidates, heads)
-        columns = f"{number} AS k, v.r AS r, {slot} AS s"
-        if existential:
-            return f"SELECT DISTINCT {columns} FROM {table} v{joins}"
-        group = "v.r" if slot == "0" else f"v.r, {slot}"
-        return f"SELECT {columns}, count(*) AS m FROM {table} v{joins} GROUP BY {group}"
 
-    def _joins(self, candidates: AskedCandidates, heads: int) -> tuple[str, str]:
-        """Return the joins of examples ``v`` with a conjunction's facts, and the open argument."""
-        values = {number: f"v.a{number}" for number in range(heads)}
-        joins: list[str] = []
-        where: list[str] = []
-        slot = "0"
-        for number, pattern in enumerate(candidates.body):
-            open_place = candidates.slot if number == len(candidates.body) - 1 else None
-            if pattern.predicate.name == EQUALS:  # of the target's arguments, which have values
-                terms = [self._term(pattern, place, values) for place in (0, 1)]
-                if open_place is None:
-                    where.append(" = ".join(terms))
-                else:
-                    slot = terms[1 - open_place]
-                continue
-            asked: list[str] = []
-            for place, term in enumerate(pattern.terms):
-                column = f"t{number}.c{place}"
-                if place == open_place:
-                    slot = column
-                elif isinstance(term, str) or term in values:
-                    asked.append(f"{column} = {self._term(pattern, place, values)}")
-                else:
-                    values[term] = column
-            table = self.engine.fact_table(pattern.predicate)
-            joins.append(f" JOIN {table} t{number} ON {' AND '.join(asked) or '1 = 1'}")
-        if where:
-            joins.append(f" WHERE {' AND '.join(where)}")
-        return "".join(joins), slot
+def _side_by_side(groups: Sequence[AskedSums]) -> dict[str, NDArray[np.generic]]:
+    """Return the numbers of all groups: whose they are, of which examples, and the numbers."""
+    sizes = [len(group.chosen) for group in groups]
+    columns: dict[str, NDArray[np.generic]] = {
+        "u": np.repeat(np.arange(len(groups), dtype=np.int32), sizes),
+        "r": np.concatenate([group.chosen for group in groups]).astype(np.int32),
+    }
+    for name in groups[0].numbers:
+        columns[name] = np.concatenate([group.numbers[name] for group in groups])
+    return columns
 
-    def _term(self, pattern: Pattern, place: int, values: Mapping[int, str]) -> str:
-        term = pattern.terms[place]
-        if isinstance(term, str):
-            return str(self.engine.stack.code(pattern.predicate.types[place], term))
-        return values.get(term, "NULL")
+
+def _summing(
+    table: str, group: int, having: Sequence[str], names: Sequence[str], existential: bool
+) -> str:
+    """Return a statement that sums the numbers of a group, for who has which candidates."""
+    factors = {} if existential else {0: "q.m * ", 1: "q.m * q.m * "}
+    totals = [f"sum({factors.get(n, '')}v.{name}) AS {name}" for n, name in enumerate(names)]
+    if not existential:
+        totals.append("max(q.m) AS most")
+    counted = " UNION ALL ".join(f"SELECT * FROM {name}" for name in dict.fromkeys(having))
+    return (
+        f"SELECT {group} AS u, q.k AS k, q.s AS s, {', '.join(totals)} FROM ({counted}) q"
+        f" JOIN {table} v ON v.r = q.r WHERE v.u = {group} GROUP BY q.k, q.s"
+    )
+
+
+def _refuse_rounded(most: float) -> None:
+    if most >= MOST_GROUNDINGS:
+        raise CountOverflowError(
+            f"an example has about {most:.3g} groundings: sums of them would be rounded",
+            hint="give modes, or fewer bodies, to say which rules matter",
+        )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.example_sums import AskedCandidates, ExampleSums
+from mlnlearn.counting.example_joins import AskedCandidates
+from mlnlearn.counting.example_sums import AskedSums, ExampleSums
 from mlnlearn.counting.pattern import Body
 from mlnlearn.structure.boosting.candidates import CandidateList
 from mlnlearn.structure.boosting.features import Features
@@ -138,29 +139,29 @@ def node_sums(
 def _sum_elsewhere(
     elsewhere: ExampleSums, units: Iterable[Unit], terms: NodeTerms, sums: dict[int, Floats]
 ) -> None:
-    """Have the sums of units made by a server of SQL: one table of examples a view."""
-    alike: dict[tuple[int, Body], list[Unit]] = {}
+    """Have the sums of units made by a server of SQL, all by one statement."""
+    alike: dict[int, list[Unit]] = {}
     for unit in units:
-        alike.setdefault((id(unit.view), unit.rest), []).append(unit)
+        alike.setdefault(id(terms.of(unit)), []).append(unit)
+    groups, places = [], []
     for group in alike.values():
         first = group[0]
         members = terms.members(first)
         names = ("g", "w", "n", "y", "z")[: sums[first.key].shape[1]]
-        columns = terms.of(first).columns(members).T
+        columns = map(np.ascontiguousarray, terms.of(first).columns(members).T)
         asked = [
             (unit.key, start, AskedCandidates(unit.joined(template), template.slot))
             for unit in group
             for slab in unit.slabs
             for start, template in slab.templates
         ]
-        found = elsewhere.sums(
-            first.view.examples,
-            members,
-            dict(zip(names, map(np.ascontiguousarray, columns), strict=False)),
-            [candidates for _, _, candidates in asked],
-            existential=terms.regression.existential,
-        )
-        for (key, start, _), by_slot in zip(asked, found, strict=True):
+        numbers = dict(zip(names, columns, strict=False))
+        candidates = [candidate for _, _, candidate in asked]
+        groups.append(AskedSums(first.view.examples, members, numbers, candidates))
+        places.append(asked)
+    found = elsewhere.sums(groups, existential=terms.regression.existential)
+    for asked, by_candidate in zip(places, found, strict=True):
+        for (key, start, _), by_slot in zip(asked, by_candidate, strict=True):
             for slot, row in by_slot.items():
                 sums[key][start + slot] = row
 
