@@ -21,11 +21,12 @@ def world_of(sizes, facts):
     return Objects([Database.from_codes(SCHEMA, names, {"wrote": facts.astype(np.int32)})])
 
 
-@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("dense", "low_bits"), [(True, 32), (False, 32), (False, 0)])
 @pytest.mark.parametrize("crowded", [True, False])
 @pytest.mark.parametrize("known", [(0,), (1,), (0, 1), (1, 2), (0, 2), (0, 1, 2)])
-def test_facts_are_found_by_any_of_their_places(known, crowded, dense, monkeypatch):
+def test_facts_are_found_by_any_of_their_places(known, crowded, dense, low_bits, monkeypatch):
     monkeypatch.setattr(lookups, "_MOST_DENSE", 1 << 40 if dense else -1)
+    monkeypatch.setattr(lookups, "_MOST_LOW_BITS", low_bits)  # else keys are held as they are
     rng = np.random.default_rng(len(known) + crowded)
     sizes = np.array([400, 300, 9])
     # crowded: most facts are of a few titles, so that one bucket has many keys

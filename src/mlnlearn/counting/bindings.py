@@ -221,9 +221,7 @@ class Bindings:
             nothing = np.zeros(len(self), np.int32)
             return nothing, nothing, None
         lookup, program = found
-        arena = self.world.lookups.arena
-        keys = arena.buckets, arena.sorted_keys, arena.starts
-        first, lengths = find_ranges(program, self.columns, *keys)
+        first, lengths = find_ranges(program, self.columns, self.world.lookups.arena.arrays)
         return first, lengths, lookup
 
     def _flip_of(self, pattern: Pattern) -> Flip | None:

@@ -22,8 +22,9 @@ PROGRAM = np.dtype(
         ("offset", np.int64),  # what to add to the key (from constants)
         ("shift", np.int64),  # -1: the key is the group's number; else of so many bits is a bucket
         ("buckets_at", np.int64),  # where its buckets' first groups start in `buckets`, ...
-        ("keys_at", np.int64),  # ... and its groups' keys in `sorted_keys`
-        ("ranges_at", np.int64),  # where its groups' first facts start in `starts`
+        ("keys_at", np.int64),  # ... and its groups' keys in `low_keys`, or ...
+        ("wide", np.int64),  # ... in `keys`, where buckets leave more than 32 bits open
+        ("ranges_at", np.int64),  # where groups' first facts start in `starts`; -1: one fact each
         ("constants", np.int64),  # constants told apart at an open argument, 0 for none
         ("slots_at", np.int64),  # where the constants' codes of its facts start in `slots`
         ("candidate", np.int64),  # number of its first candidate
@@ -33,35 +34,89 @@ PROGRAM = np.dtype(
 
 
 @njit(cache=True)
-def first_of_keys(keys, space):  # type: ignore[no-untyped-def]
-    """Return, for each number below `space`, the place of its first among sorted keys; then all."""
+def group_numbers(numbers, space):  # type: ignore[no-untyped-def]
+    """Return where each number below `space` begins among them sorted, then all; and their order.
+
+    The order is empty where they are sorted.
+    """
     first = np.zeros(space + 1, np.int32)
-    for at in range(len(keys)):
-        first[keys[at] + 1] += 1
+    is_sorted = True
+    for at in range(len(numbers)):
+        first[numbers[at] + 1] += 1
+        is_sorted &= at == 0 or numbers[at - 1] <= numbers[at]
     for number in range(space):
         first[number + 1] += first[number]
-    return first
+    order = np.empty(0 if is_sorted else len(numbers), np.int32)
+    if not is_sorted:
+        for at in range(len(numbers)):
+            order[first[numbers[at]]] = at
+            first[numbers[at]] += 1
+        for number in range(space, 0, -1):
+            first[number] = first[number - 1]
+        first[0] = 0
+    return first, order
 
 
 @njit(cache=True)
-def first_of_buckets(keys, shift, buckets):  # type: ignore[no-untyped-def]
-    """Return, for each bucket of sorted keys, the number of its first; then that of all keys."""
-    first = np.empty(buckets + 1, np.int32)
-    at = 0
+def number_of_runs(keys):  # type: ignore[no-untyped-def]
+    """Return how many different keys there are; -1 where they are not sorted."""
+    runs = np.int64(len(keys) > 0)
+    for at in range(1, len(keys)):
+        if keys[at] < keys[at - 1]:
+            return np.int64(-1)
+        runs += keys[at] != keys[at - 1]
+    return runs
+
+
+@njit(cache=True)
+def group_keys(keys, shift, buckets, distinct, starts, low):  # type: ignore[no-untyped-def]
+    """Return, for each bucket of sorted keys, the number of its first group; then that of all.
+
+    Puts the groups' keys, or what of them is less than a bucket, into `distinct`, and where they
+    start into `starts`, unless that has no room.
+    """
+    first = np.zeros(buckets + 1, np.int32)
+    group = -1
+    mask = (np.int64(1) << shift) - 1 if low else np.int64(-1)
+    for at in range(len(keys)):
+        if at and keys[at] == keys[at - 1]:
+            continue
+        group += 1
+        distinct[group] = keys[at] & mask
+        first[(keys[at] >> shift) + 1] += 1
+        if len(starts):
+            starts[group] = at
+    if len(starts):
+        starts[group + 1] = len(keys)
     for bucket in range(buckets):
-        while at < len(keys) and keys[at] >> shift < bucket:
-            at += 1
-        first[bucket] = at
-    first[buckets] = len(keys)
+        first[bucket + 1] += first[bucket]
     return first
 
 
 @njit(cache=True)
-def _find(program, columns, buckets, sorted_keys, starts, keys, found, start):  # type: ignore[no-untyped-def]
+def _search(keys, part, first, known, shift, mask):  # type: ignore[no-untyped-def]
+    """Put the groups that have some keys into `part`, -1 for none."""
+    for at in range(len(part)):
+        bucket, key = np.uint64(keys[at] >> shift), keys[at] & mask
+        low, high = first[bucket], first[bucket + np.uint64(1)]
+        while low + 8 < high:  # a bucket has few keys, unless they crowd
+            middle = (low + high) >> 1
+            if known[middle] <= key:
+                low = middle
+            else:
+                high = middle
+        while low < high and known[low] < key:
+            low += 1
+        part[at] = low if low < high and known[low] == key else -1
+
+
+@njit(cache=True)
+def _find(program, columns, arena, keys, found, start):  # type: ignore[no-untyped-def]
     """Put the groups of facts that some rows of a binding table find into `found`, -1 for none.
 
     The rows are those from `start` on, as many as `keys` has room for; returns where they end.
     """
+    buckets, low_keys, wide_keys, starts, _ = arena
     end = min(start + len(keys), columns.shape[1])
     keys[:] = program.offset
     for place in range(program.keys):
@@ -76,33 +131,29 @@ def _find(program, columns, buckets, sorted_keys, starts, keys, found, start):  
             key = np.uint64(keys[at])
             part[at] = keys[at] if first[key + np.uint64(1)] > first[key] else -1
         return end
-    first, known = buckets[program.buckets_at :], sorted_keys[program.keys_at :]
-    for at in range(len(part)):
-        key = keys[at]
-        bucket = np.uint64(key >> shift)
-        low, high = first[bucket], first[bucket + np.uint64(1)]
-        while low + 8 < high:  # a bucket has few keys, unless they crowd
-            middle = (low + high) >> 1
-            if known[middle] <= key:
-                low = middle
-            else:
-                high = middle
-        while low < high and known[low] < key:
-            low += 1
-        part[at] = low if low < high and known[low] == key else -1
+    first = buckets[program.buckets_at :]
+    if program.wide:
+        _search(keys, part, first, wide_keys[program.keys_at :], shift, np.int64(-1))
+    else:
+        mask = (np.int64(1) << shift) - 1
+        _search(keys, part, first, low_keys[program.keys_at :], shift, mask)
     return end
 
 
 @njit(cache=True, nogil=True)
-def find_ranges(programs, columns, buckets, sorted_keys, starts):  # type: ignore[no-untyped-def]
+def find_ranges(programs, columns, arena):  # type: ignore[no-untyped-def]
     """Return the first fact that each row of a binding table finds by a program, and how many."""
-    rows = columns.shape[1]
+    rows, program = columns.shape[1], programs[0]
     first, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
     end = 0
     while end < rows:
-        end = _find(programs[0], columns, buckets, sorted_keys, starts, keys, first, end)
+        end = _find(program, columns, arena, keys, first, end)
     lengths = np.zeros(rows, np.int32)
-    known = starts[programs[0].ranges_at :]
+    if program.ranges_at < 0:
+        for row in range(rows):
+            lengths[row] = first[row] >= 0
+        return first, lengths
+    known = arena[3][program.ranges_at :]
     for row in range(rows):
         group = first[row]
         if group >= 0:
@@ -147,12 +198,12 @@ def _grown(array):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _find_hits(program, columns, buckets, sorted_keys, starts, keys, found, hits):  # type: ignore[no-untyped-def]
+def _find_hits(program, columns, arena, keys, found, hits):  # type: ignore[no-untyped-def]
     """Find groups, list the rows that find one in `hits`, and return how many do."""
     number, end, rows = 0, 0, columns.shape[1]
     while end < rows:
         start = end
-        end = _find(program, columns, buckets, sorted_keys, starts, keys, found, start)
+        end = _find(program, columns, arena, keys, found, start)
         part = found[start:end]
         for at in range(len(part)):  # without a branch: whether a row hits is hard to guess
             hits[number] = start + at
@@ -167,11 +218,12 @@ def _most_counts(program, starts, example, found, hits, number):  # type: ignore
         return 0
     if program.constants == 0:
         return min(number, example[hits[number - 1]] - example[hits[0]] + 1)
-    first = starts[program.ranges_at :]
+    single = program.ranges_at < 0
+    first = starts[max(program.ranges_at, 0) :]
     examples, facts = 0, 0
     for place in range(number):
         row = hits[place]
-        facts += first[found[row] + 1] - first[found[row]]
+        facts += 1 if single else first[found[row] + 1] - first[found[row]]
         examples += place == 0 or example[hits[place - 1]] != example[row]
     return min(facts, examples * program.constants)
 
@@ -180,13 +232,14 @@ def _most_counts(program, starts, example, found, hits, number):  # type: ignore
 def _count_rows(program, starts, example, found, hits, counted, filled):  # type: ignore[no-untyped-def]
     """Count an example's facts; returns where the counts end, and the highest."""
     candidates, examples, counts = counted
-    begin, first = starts[program.ranges_at :], program.candidate
+    begin, first = starts[max(program.ranges_at, 0) :], program.candidate
+    single = program.ranges_at < 0
     place, highest = 0, 0
     while place < len(hits):
         who, many = example[hits[place]], 0
         while place < len(hits) and example[hits[place]] == who:
             group = found[hits[place]]
-            many += begin[group + 1] - begin[group]
+            many += 1 if single else begin[group + 1] - begin[group]
             place += 1
         highest = max(highest, many)
         candidates[filled], examples[filled], counts[filled] = first, who, many
@@ -200,13 +253,14 @@ def _count_constants(program, ranges, example, found, hits, counted, filled, sum
     candidates, examples, counts = counted
     starts, slots = ranges
     # read once: what is written below might be the record, for all that the compiler knows
-    begin = starts[program.ranges_at :]
+    begin, single = starts[max(program.ranges_at, 0) :], program.ranges_at < 0
     codes, first = slots[program.slots_at :], program.candidate
     seen, highest = 0, 0
     for place in range(len(hits)):
         row = hits[place]
         group = found[row]
-        for slot in codes[begin[group] : begin[group + 1]]:
+        low, high = (group, group + 1) if single else (begin[group], begin[group + 1])
+        for slot in codes[low:high]:
             if sums[slot] == 0:
                 touched[seen] = slot
                 seen += 1
@@ -225,15 +279,13 @@ def _count_constants(program, ranges, example, found, hits, counted, filled, sum
 
 
 @njit(cache=True, nogil=True)
-def count_candidates(  # type: ignore[no-untyped-def]
-    programs, columns, example, buckets, sorted_keys, starts, slots
-):
+def count_candidates(programs, columns, example, arena):  # type: ignore[no-untyped-def]
     """Count, for every candidate and example, the facts that the example's rows find.
 
     Rows come sorted by example. Returns three parallel arrays (candidate, example, count) without
     zeros, and whether a count went beyond 32 bits.
     """
-    rows = len(example)
+    rows, starts, slots = len(example), arena[3], arena[4]
     keys, found = np.empty(_AT_A_TIME, np.int64), np.empty(rows, np.int32)
     hits = np.empty(rows + 1, np.int64)
     candidates = np.empty(rows + 1024, np.int32)
@@ -245,7 +297,7 @@ def count_candidates(  # type: ignore[no-untyped-def]
     touched = np.empty(len(sums), np.int64)
     filled, highest = 0, 0
     for program in programs:
-        number = _find_hits(program, columns, buckets, sorted_keys, starts, keys, found, hits)
+        number = _find_hits(program, columns, arena, keys, found, hits)
         room = _most_counts(program, starts, example, found, hits, number)
         while filled + room > len(counts):
             candidates, examples = _grown(candidates), _grown(examples)

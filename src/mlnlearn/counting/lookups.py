@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, run_starts, sort_keys
-from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, first_of_buckets, first_of_keys
+from mlnlearn.counting.arrays import Codes, Ints, sort_keys
+from mlnlearn.counting.kernels import (
+    KEY_PLACES,
+    PROGRAM,
+    group_keys,
+    group_numbers,
+    number_of_runs,
+)
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.logic.atoms import Predicate
@@ -23,6 +29,9 @@ if TYPE_CHECKING:
 
 _KEY_LIMIT = 2**62
 _MOST_DENSE = 1 << 16
+_BITS_OF_BUCKET = 2  # as many keys as these can tell apart are in one, or half as many
+_MOST_LOW_BITS = 32
+_AT_A_TIME = 1 << 20  # facts whose keys are made at a time
 
 Programs: TypeAlias = NDArray[np.void]
 """Records of `mlnlearn.counting.kernels.PROGRAM`."""
@@ -80,28 +89,51 @@ def joined_programs(programs: Sequence[Programs]) -> Programs:
     return np.frombuffer(bytearray().join(program.tobytes() for program in programs), PROGRAM)
 
 
+_ARRAYS = {
+    "buckets": np.int32,
+    "low_keys": np.uint32,
+    "keys": np.int64,
+    "starts": np.int32,
+    "slots": np.int32,
+}
+
+
 class Arena:
-    """Arrays of all lookups, one after the other; what they do not use takes no memory."""
+    """Arrays of all lookups, one after the other; what they do not use takes no memory.
+
+    Attributes
+    ----------
+    arrays
+        As compiled loops take them: buckets, keys below a bucket, keys, starts, slots.
+    """
 
     def __init__(self) -> None:
-        self.buckets = np.empty(1024, np.int32)
-        self.sorted_keys = np.empty(1024, np.int64)
-        self.starts = np.empty(1024, np.int32)
-        self.slots = np.empty(1024, np.int32)
-        self._used = dict.fromkeys(("buckets", "sorted_keys", "starts", "slots"), 0)
+        self._arrays = {name: np.empty(1024, kind) for name, kind in _ARRAYS.items()}
+        self._used = dict.fromkeys(_ARRAYS, 0)
+        self.arrays = tuple(self._arrays.values())
 
     def add(self, name: str, values: NDArray[np.integer]) -> int:
         """Append values to one of the arrays and return where they start."""
-        array, used = getattr(self, name), self._used[name]
+        array, used = self._arrays[name], self._used[name]
         end = used + len(values)
         if end > len(array):
             larger = np.empty(max(end, 4 * len(array)), array.dtype)
             larger[:used] = array[:used]
-            setattr(self, name, larger)
-            array = larger
+            self._arrays[name] = array = larger
+            self.arrays = tuple(self._arrays.values())
         array[used:end] = values
         self._used[name] = end
         return used
+
+
+def _keys(columns: Sequence[Codes], multipliers: Sequence[int]) -> Ints:
+    """Return one number for each fact, a few at a time: columns of 64 bits would take more."""
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column, multiplier in zip(columns, multipliers, strict=True):
+        for start in range(0, len(keys), _AT_A_TIME):
+            part = slice(start, start + _AT_A_TIME)
+            keys[part] += np.multiply(column[part], multiplier, dtype=np.int64)
+    return keys
 
 
 class Lookups:
@@ -143,39 +175,48 @@ class Lookups:
                 hint="leave the predicate out of the rules, or split its facts",
             )
         multipliers = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        keys = np.zeros(facts.shape[1], np.int64)
-        for column, multiplier in zip(columns, multipliers, strict=True):
-            keys += column.astype(np.int64) * multiplier
-        order: Codes | None = None
-        if bool((keys[1:] < keys[:-1]).any()):
-            order, keys = self._sorted(keys)
-        program = self._store(keys, math.prod(sizes))
+        program, order = self._store(columns, sizes, multipliers)
         program["keys"] = len(columns)
         program["factors"][0, : len(columns)] = multipliers
-        return Lookup(program, len(keys), order)
+        return Lookup(program, facts.shape[1], order)
 
-    def _sorted(self, keys: Ints) -> tuple[Codes, Ints]:
-        order, keys = sort_keys(keys)
-        return order.astype(np.int32), keys
-
-    def _store(self, keys: Ints, space: int) -> Programs:
-        """Put sorted keys into the arena, as a plain array where they fill a small space."""
+    def _store(
+        self, columns: Sequence[Codes], sizes: Sequence[int], multipliers: Sequence[int]
+    ) -> tuple[Programs, Codes | None]:
+        """Put facts by their keys into the arena: by number where these fill a small space."""
+        space = math.prod(sizes)
         program = np.zeros(1, PROGRAM)
-        if space <= max(_MOST_DENSE, 4 * len(keys)):
+        if space <= max(_MOST_DENSE, 4 * len(columns[0])):
+            numbers = columns[0] if len(columns) == 1 else _keys(columns, multipliers)
+            first, order = group_numbers(numbers, space)
             program["shift"] = -1
-            program["ranges_at"] = self.arena.add("starts", first_of_keys(keys, space))
-            return program
-        first = run_starts(keys)
-        distinct = keys[first]
-        shift = max(int(space - 1).bit_length() - max(len(distinct), 1).bit_length(), 0)
-        buckets = ((space - 1) >> shift) + 1
-        program["shift"] = shift
-        program["buckets_at"] = self.arena.add(
-            "buckets", first_of_buckets(distinct, shift, buckets)
-        )
-        program["keys_at"] = self.arena.add("sorted_keys", distinct)
-        program["ranges_at"] = self.arena.add("starts", np.append(first, len(keys)))
-        return program
+            program["ranges_at"] = self.arena.add("starts", first)
+            return program, order if len(order) else None
+        keys, sorted_by = _keys(columns, multipliers), None
+        runs = number_of_runs(keys)
+        if runs < 0:
+            order, keys = sort_keys(keys)
+            sorted_by = order.astype(np.int32)
+            runs = number_of_runs(keys)
+        self._store_sparse(program, keys, runs, space)
+        return program, sorted_by
+
+    def _store_sparse(self, program: Programs, keys: Ints, runs: int, space: int) -> None:
+        """Put sorted keys into the arena, in buckets of a few each.
+
+        Of a key, its bucket tells the higher bits: the others are kept. Where each has one fact,
+        the number of the key is that of the fact.
+        """
+        bits = int(space - 1).bit_length() - max(runs, 1).bit_length() + _BITS_OF_BUCKET
+        shift = max(bits, 0)
+        wide = shift > _MOST_LOW_BITS
+        distinct: NDArray[np.integer] = np.empty(runs, np.int64 if wide else np.uint32)
+        starts = np.empty(0 if runs == len(keys) else runs + 1, np.int32)
+        buckets = group_keys(keys, shift, ((space - 1) >> shift) + 1, distinct, starts, not wide)
+        program["shift"], program["wide"] = shift, wide
+        program["buckets_at"] = self.arena.add("buckets", buckets)
+        program["keys_at"] = self.arena.add("keys" if wide else "low_keys", distinct)
+        program["ranges_at"] = self.arena.add("starts", starts) if len(starts) else -1
 
     def find(self, pattern: Pattern, bound: int, slot: int | None = None) -> Found | None:
         """Return the lookup for a pattern and the program that finds its facts.

@@ -224,15 +224,9 @@ class CandidateCounter:
                 firsts.append(first)
         joined = joined_programs(programs)
         joined["candidate"] = firsts
-        arena = self.world.lookups.arena
+        arena = self.world.lookups.arena.arrays
         candidate, example, count, too_large = count_candidates(
-            joined,
-            table.columns,
-            table.example,
-            arena.buckets,
-            arena.sorted_keys,
-            arena.starts,
-            arena.slots,
+            joined, table.columns, table.example, arena
         )
         if too_large:
             raise _too_many()

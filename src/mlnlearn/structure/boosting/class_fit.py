@@ -214,7 +214,7 @@ class ClassBoosting:
             regression = self._regression(potential + growth, chosen)
             item = search_clause(self.features, regression, self.base)
             values = axis.values(Leaf(item.clause.weight, item.clause.by))
-            growth[:, item.examples] += values[:, None] * item.counts
+            growth += values[:, None] * item.counts
             found.append(item.clause)
         return ClauseList(tuple(found)), growth
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf
 from mlnlearn.structure.boosting.class_regression import AnyRegression
@@ -16,6 +16,7 @@ from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import renamed
 from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
 from mlnlearn.structure.boosting.scoring import CandidateScores, node_sums
+from mlnlearn.threads import in_slices
 
 _SMALLEST_GAIN = 1e-9
 
@@ -53,13 +54,20 @@ class Found:
     ----------
     clause
         The clause.
-    examples, counts
-        Examples of the pool with groundings of the body, and what the weight is multiplied by.
+    counts
+        Per example of the pool, what the weight is multiplied by.
     """
 
     clause: HornClause
-    examples: Ints
-    counts: Floats
+    counts: NDArray[np.integer]
+
+    def add_to(self, values: Floats, weight: float) -> None:
+        """Add what the clause gives to each example with a weight."""
+
+        def add(part: slice) -> None:
+            values[part] += weight * self.counts[part]
+
+        in_slices(add, len(values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,16 +135,18 @@ def search_clause(features: Features, regression: AnyRegression, settings: Claus
                 best = child
         waiting.sort(key=lambda candidate: -candidate.gain)
         del waiting[settings.beam :]
-    groundings = features.groundings(best.body)
-    examples = np.flatnonzero(groundings)
-    counts = groundings[examples]
-    many = np.ones(len(counts)) if settings.existential else counts.astype(np.float64)
+    if settings.existential:
+        counts: NDArray[np.integer] = features.holds(best.body).view(np.uint8)
+    else:
+        counts = features.groundings(best.body)
     leaf = best.leaf
     if leaf is None:
-        path = None if settings.existential else groundings
-        leaf = regression.of(regression.inside & (groundings > 0), path).leaf
+        path = None if settings.existential else counts
+        leaf = regression.of(regression.inside & (counts > 0), path).leaf
+    if counts.max(initial=0) <= np.iinfo(np.uint8).max:
+        counts = counts.astype(np.uint8)
     body = arranged(best.body, len(features.types))
-    return Found(HornClause(body, leaf.value, leaf.by), examples, many)
+    return Found(HornClause(body, leaf.value, leaf.by), counts)
 
 
 def _children(
@@ -230,5 +240,5 @@ class FoundList:
         """Return each example's value under clauses of the same bodies."""
         result = np.zeros(self.size)
         for item, clause in zip(self.found, step.clauses, strict=True):
-            result[item.examples] += clause.weight * item.counts
+            item.add_to(result, clause.weight)
         return result

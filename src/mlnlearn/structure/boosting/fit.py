@@ -322,7 +322,7 @@ def fit_step(
     current = potential.copy()
     for _ in range(base.number):
         item = find_clause(features, _gradient(aim, current), weight, chosen, base)
-        current[item.examples] += item.clause.weight * item.counts
+        item.add_to(current, item.clause.weight)
         found.append(item)
     listed = FoundList(tuple(found), len(features))
     return listed.step, listed.values
