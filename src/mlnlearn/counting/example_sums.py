@@ -40,7 +40,7 @@ from mlnlearn.resources import in_use
 _NAMES = count()
 _BRANCHES = 48  # candidates in a statement
 _LEAST_OF_DUCKDB = 128 << 20
-_BYTES_OF_ARGUMENT = 18  # what an argument of a fact takes in memory, with the lookups it is in
+_BYTES_OF_ARGUMENT = 15  # what an argument of a fact takes in memory, with the lookups it is in
 
 
 @dataclass(frozen=True, slots=True, eq=False)

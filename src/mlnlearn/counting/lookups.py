@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _KEY_LIMIT = 2**62
 _MOST_DENSE = 1 << 16
+_DENSE = 2  # numbers a fact: with more, keys in buckets take less memory
 _BITS_OF_BUCKET = 2  # as many keys as these can tell apart are in one, or half as many
 _MOST_LOW_BITS = 32
 _AT_A_TIME = 1 << 20  # facts whose keys are made at a time
@@ -152,6 +153,8 @@ class Lookups:
         self, predicate: Predicate, places: tuple[int, ...], constants: tuple[int, ...] = ()
     ) -> Lookup:
         """Return the facts grouped by objects at some places and by value codes at others."""
+        if len(self.objects.databases) == 1:  # where the code of a value is that of its object
+            places, constants = places + constants, ()
         key = predicate, places, constants
         if key not in self._lookups:
             self._lookups[key] = self._build(predicate, places, constants)
@@ -186,7 +189,7 @@ class Lookups:
         """Put facts by their keys into the arena: by number where these fill a small space."""
         space = math.prod(sizes)
         program = np.zeros(1, PROGRAM)
-        if space <= max(_MOST_DENSE, 4 * len(columns[0])):
+        if space <= max(_MOST_DENSE, _DENSE * len(columns[0])):
             numbers = columns[0] if len(columns) == 1 else _keys(columns, multipliers)
             first, order = group_numbers(numbers, space)
             program["shift"] = -1
