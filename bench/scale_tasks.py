@@ -208,7 +208,7 @@ def campus(students: int, seed: int = 0) -> Loaded:
     hired = _pairs(rng, professors, students, students // 2)
     grade = (bright[taken[1]] + easy[taken[0]] + rng.integers(2, size=taken.shape[1])) % 4
     salary = np.minimum(bright[hired[1]] + liked[hired[0]], 2)
-    schema, mapping = _declared()
+    schema, mapping = declared_campus()
     names = {kind: Vocabulary([f"{kind[0]}{k}" for k in range(size)]) for kind, size in (
         ("student", students), ("prof", professors), ("course", courses))}  # fmt: skip
     numbers = {
@@ -238,8 +238,8 @@ def _pairs(rng: np.random.Generator, left: int, right: int, number: int) -> np.n
     return np.stack([keys // right, keys % right])
 
 
-def _declared() -> tuple[ml.Schema, Mapping]:
-    """Return schema and mapping of the tables, read off a few rows."""
+def declared_campus() -> tuple[ml.Schema, Mapping]:
+    """Return schema and mapping of the tables of a campus, read off a few rows."""
 
     def column(letter: str, values: Sequence[int]) -> Column:
         return Column.of([f"{letter}{value}" for value in values])

@@ -93,6 +93,29 @@ def flag_tables(seed, missing=0.2, size=6):
     return from_frames(tables, keys=keys, mapping=flags)
 
 
+def campus_tables(seed, students=300):
+    """Grades that go with students and courses, salaries that go with students and professors."""
+    rng = np.random.default_rng(seed)
+    student = entity_frame(rng, "s", students, {"bright": 3})
+    course = entity_frame(rng, "c", students // 10, {"easy": 2})
+    prof = entity_frame(rng, "p", students // 10, {"liked": 2})
+    taken = link_frame(rng, course, student, 0.1, {})
+    hired = link_frame(rng, prof, student, 0.02, {})
+    bright, easy, liked = (
+        dict(zip(frame["id"], frame[name].str[1:].astype(int), strict=True))
+        for frame, name in ((student, "bright"), (course, "easy"), (prof, "liked"))
+    )
+    pairs = zip(taken["one"], taken["two"], strict=True)
+    taken["grade"] = [f"g{(bright[s] + easy[c] + rng.integers(2)) % 4}" for c, s in pairs]
+    pairs = zip(hired["one"], hired["two"], strict=True)
+    hired["salary"] = [f"s{min(bright[s] + liked[p], 2)}" for p, s in pairs]
+    tables = {"student": student, "course": course, "prof": prof, "taken": taken, "hired": hired}
+    keys = {name: Keys("id") for name in ("student", "course", "prof")}
+    keys["taken"] = Keys(("one", "two"), {"one": "course", "two": "student"})
+    keys["hired"] = Keys(("one", "two"), {"one": "prof", "two": "student"})
+    return load(tables, keys)
+
+
 def load(tables, keys):
     return from_frames(tables, keys=keys)
 

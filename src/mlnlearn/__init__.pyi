@@ -13,6 +13,8 @@ from mlnlearn.counting.memory import MemoryEngine as MemoryEngine
 from mlnlearn.counting.postgres import PostgresEngine as PostgresEngine
 from mlnlearn.counting.query import Engine as Engine
 from mlnlearn.counting.spark import SparkEngine as SparkEngine
+from mlnlearn.counting.table_place import left_in_place as left_in_place
+from mlnlearn.counting.table_place import tables_in_place as tables_in_place
 from mlnlearn.data import synthetic as synthetic
 from mlnlearn.data.catalog import benchmark as benchmark
 from mlnlearn.data.catalog import benchmark_names as benchmark_names

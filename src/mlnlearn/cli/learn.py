@@ -180,7 +180,8 @@ def learn(
     if checkpoint is not None:  # whose it is, is said in it
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
     if triples is None:
-        data, asked = _data(paths, tables, schema, mapping, cut, task, made, target)
+        told = (cut, task, made)
+        data, asked = _data(paths, tables, schema, mapping, *told, target, stay=entry.tables)
     else:
         graph, asked = read_split(triples, order=order).train, None
         data = triples_data(graph, schema, (relations, path_tests), out, run)
@@ -336,14 +337,20 @@ def _data(
     task: Path | None,
     within: ml.Within | None,
     target: str,
+    *,
+    stay: bool,
 ) -> tuple[ml.Data, str | None]:
-    """Read the data, and what a task asks for: databases, or tables."""
+    """Read the data, and what a task asks for: databases, or tables, which may `stay` in place."""
     if tables is None:
         for option, given in (("--until", cut), ("--task", task), ("--predict", within)):
             if given is not None:
                 raise InputError(f"{option}: give the data with --tables")
     if tables is None or paths:
         return read(paths, tables, schema, mapping), None
+    if stay and not (cut or task or within):
+        left = ml.left_in_place(tables, schema, mapping)
+        if left is not None:
+            return left, None
     found = ml.tables_data(
         tables,
         ddl=schema,

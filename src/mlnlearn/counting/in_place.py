@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mlnlearn.counting.dialect import DUCKDB, POSTGRESQL, SPARK, Dialect
 from mlnlearn.counting.placed import SqlPlace, placed_database
+from mlnlearn.counting.sql_engine import StoringServer
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
 from mlnlearn.errors import DataWarning, InputError, Location, raise_all
@@ -111,20 +112,29 @@ def facts_in_place(source: str | Path, declarations: str | Path | Schema | None 
 
 
 def _in_postgres(url: str, address: ServerAddress, schema: Schema) -> Database:
+    names = [predicate.name for predicate in schema.predicates]
+    server, relations, columns = postgres_relations(url, names)
+    selects = fact_selects(POSTGRESQL, schema, relations, columns, address.shown)
+    return placed_database(SqlPlace(server, schema, selects), address.name)
+
+
+def postgres_relations(
+    url: str, wanted: Iterable[str]
+) -> tuple[StoringServer, dict[str, str], Columns]:
+    """Return a PostgreSQL server, and what it has of some tables: relations and columns."""
     from mlnlearn.counting.postgres import PostgresServer  # noqa: PLC0415 - an extra
 
     server = PostgresServer(url)
     tables = server.columns()
     relations, columns = {}, {}
-    for predicate in schema.predicates:
+    for wanted_name in wanted:
         # who writes names without quotes there gets lower case
-        name = predicate.name if predicate.name in tables else predicate.name.lower()
+        name = wanted_name if wanted_name in tables else wanted_name.lower()
         if name in tables:
             quoted = map(POSTGRESQL.quoted, (tables[name][0][0], name))
-            relations[predicate.name] = ".".join(quoted)
-            columns[predicate.name] = [(column, kind) for _, column, kind in tables[name]]
-    selects = fact_selects(POSTGRESQL, schema, relations, columns, address.shown)
-    return placed_database(SqlPlace(server, schema, selects), address.name)
+            relations[wanted_name] = ".".join(quoted)
+            columns[wanted_name] = [(column, kind) for _, column, kind in tables[name]]
+    return server, relations, columns
 
 
 def _in_spark(path: Path, schema: Schema) -> Database:
@@ -145,6 +155,23 @@ def _in_spark(path: Path, schema: Schema) -> Database:
 
 
 def _in_duckdb(path: Path, schema: Schema) -> Database:
+    server, relations, kinds = duckdb_relations(path, [p.name for p in schema.predicates])
+    selects = fact_selects(DUCKDB, schema, relations, kinds, str(path))
+    return placed_database(SqlPlace(server, schema, selects), path.name)
+
+
+def duckdb_relations(
+    path: Path, wanted: Collection[str]
+) -> tuple[StoringServer, dict[str, str], Columns]:
+    """Return DuckDB with all tables of a folder or file, and the columns of those that are wanted.
+
+    Parameters
+    ----------
+    path
+        A folder of Parquet files, or a DuckDB file.
+    wanted
+        The tables whose columns are looked at.
+    """
     import duckdb  # noqa: PLC0415 - takes a while to load
 
     from mlnlearn.counting.duck import DuckServer  # noqa: PLC0415
@@ -159,23 +186,23 @@ def _in_duckdb(path: Path, schema: Schema) -> Database:
             # a view of the file must not read others
             server.connection.execute("SET enable_external_access = false")
             listed = server.fetch(
-                "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' UNION ALL "
-                "SELECT view_name FROM duckdb_views() WHERE database_name = 'source' "
-                "AND NOT internal"
+                "SELECT table_name, table_oid AS place FROM duckdb_tables() "
+                "WHERE database_name = 'source' UNION ALL "
+                "SELECT view_name, view_oid FROM duckdb_views() WHERE database_name = 'source' "
+                "AND NOT internal ORDER BY place"
             )
             names = listed["table_name"].tolist()
             relations = {name: f"source.{DUCKDB.quoted(name)}" for name in names}
         columns = {
             name: server.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
             for name, relation in relations.items()
-            if name in schema
+            if name in wanted
         }
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"DuckDB cannot read it: {reason}", Location(str(path))) from None
     kinds = {name: [(row[0], row[1]) for row in rows] for name, rows in columns.items()}
-    selects = fact_selects(DUCKDB, schema, relations, kinds, str(path))
-    return placed_database(SqlPlace(server, schema, selects), path.name)
+    return server, relations, kinds
 
 
 def _parquet(file: Path) -> str:

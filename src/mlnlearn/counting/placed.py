@@ -25,6 +25,14 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+def no_room(purpose: str, error: FullServerError) -> MemoryLimitError:
+    """Return the error where a server has no room for something, in memory or on disk."""
+    return MemoryLimitError(
+        f"no room {purpose}: {error}",
+        hint="raise the limit (--memory), or make room on the disk of temporary files (TMPDIR)",
+    )
+
+
 class SqlPlace:
     """Facts at a server of SQL.
 
@@ -98,11 +106,14 @@ class SqlPlace:
         try:
             return make(table, given)
         except FullServerError as error:
-            raise MemoryLimitError(
-                f"no room to number the constants of {what}: {error}",
-                hint="raise the limit (--memory), or make room on the disk of temporary files "
-                "(TMPDIR)",
-            ) from error
+            raise no_room(f"to number the constants of {what}", error) from error
+
+    def asked(self, statement: str) -> Answer:
+        """Execute a statement, and return the columns of its answer."""
+        try:
+            return self.server.fetch(statement)
+        except FullServerError as error:
+            raise no_room("to look at the tables", error) from error
 
     def _refuse_empty(self, name: str) -> None:
         places = range(self.schema[name].arity)
@@ -128,7 +139,7 @@ class SqlPlace:
             )
 
     def _one(self, statement: str) -> int:
-        (number,) = next(iter(self.server.fetch(statement).values())).tolist()
+        (number,) = next(iter(self.asked(statement).values())).tolist()
         return int(number)
 
     def _number(self, key: tuple[str, ...], statement: str) -> int:
@@ -142,6 +153,13 @@ class SqlPlace:
         if name not in self.selects:
             return 0
         return self._number(("facts", name), f"SELECT count(*) AS n FROM {self.table(name)}")
+
+    def listed(self, name: str) -> int:
+        """Return how many rows tell of a predicate: its true atoms, some perhaps twice."""
+        if name not in self.selects:
+            return 0
+        select = f"SELECT count(*) AS n FROM ({self.selects[name]}) s"
+        return self._number(("listed", name), select)
 
     def different(self, name: str, place: int) -> int:
         """Return how many constants stand at a place of a predicate."""

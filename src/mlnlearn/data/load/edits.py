@@ -74,6 +74,17 @@ def read_edits(mapping: MappingLike | None, tables: Sequence[Table]) -> Edits:
     return Edits({name: {"columns": {}} | dict(values) for name, values in data.items()}, toml)
 
 
+def plain_mapping(mapping: MappingLike) -> abc.Mapping[str, Any]:
+    """Return what a mapping says as plain values, in whatever form it is given.
+
+    Examples
+    --------
+    >>> plain_mapping('people.kind = "skip"')
+    {'people': {'kind': 'skip'}}
+    """
+    return _plain(mapping)[0]
+
+
 def _plain(mapping: MappingLike) -> tuple[abc.Mapping[str, Any], Toml | None]:
     if isinstance(mapping, Mapping):
         return mapping.as_dict(), None

@@ -9,6 +9,7 @@ are not asked for; each of those is a join over true links, in which an entity i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,14 +26,16 @@ from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.resources import in_use
 from mlnlearn.run import check_time
-from mlnlearn.structure.join_bayes.encode import EncodedData
-from mlnlearn.structure.join_bayes.layout import Relationship
+from mlnlearn.structure.join_bayes.encode import CountedData, EncodedData
+from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.work import FAMILY, Work
 
-_POPULATION = "population"
+POPULATION = "population"
+"""The column of populations, in tables of counts."""
 _REMEMBERED_ROWS = 20_000_000
 
-_Table: TypeAlias = SparseTable[str]
+Table: TypeAlias = SparseTable[str]
+"""Counts by named columns: nodes, entities, profiles, the population."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,51 +84,24 @@ class Counts:
         return Counts(tuple(nodes), columns, found.counts, completions=self.completions)
 
 
-class FamilyCounter:
-    """Counts families of nodes over encoded databases; answers are exact and remembered.
+class Counter(ABC):
+    """Counts families of nodes; answers are exact and remembered.
 
-    Where values are unknown, families that ask for them are counted on several completions of the
-    data, if there are any; else on the tuples in which all their values are known. What it takes
-    is added to `work`.
-
-    Examples
-    --------
-    >>> from mlnlearn.data.load.build import build_database
-    >>> from mlnlearn.data.load.columns import Column
-    >>> from mlnlearn.data.load.tables import ForeignKey, Table
-    >>> from mlnlearn.structure.join_bayes.layout import NetLayout
-    >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", "m"])}
-    >>> links = {"a": Column.of(["Anna", "Bob"]), "b": Column.of(["Bob", "Bob"])}
-    >>> keys = (ForeignKey(("a",), "person"), ForeignKey(("b",), "person"))
-    >>> tables = [Table("person", people, ("id",)), Table("likes", links, ("a", "b"), keys)]
-    >>> database, mapping = build_database(tables)
-    >>> layout = NetLayout.of([database], mapping)
-    >>> counter = FamilyCounter(EncodedData([database], layout))
-    >>> found = counter.count(layout.nodes)
-    >>> print(*found.nodes)
-    sex(person0) sex(person1) likes(person0,person1)
-    >>> for *values, count in zip(*found.columns, found.counts):
-    ...     names = [node.values[code] for node, code in zip(found.nodes, values)]
-    ...     print(*names, count)
-    f f F 1
-    f m T 1
-    m f F 1
-    m m T 1
+    What it takes is added to `work`.
     """
 
-    def __init__(
-        self,
-        data: EncodedData,
-        completions: Sequence[EncodedData] = (),
-        work: Work | None = None,
-    ) -> None:
-        self.data, self.completions = data, tuple(completions)
+    data: CountedData
+    completions: tuple[EncodedData, ...]
+
+    def __init__(self, layout: NetLayout, work: Work | None = None) -> None:
         self.work = Work() if work is None else work
-        self._completed = [FamilyCounter(completion, (), self.work) for completion in completions]
-        self.relationships = {r.predicate.name: r for r in data.layout.relationships}
-        self._profiles: dict[tuple[NetNode, ...], tuple[Codes, tuple[Codes, ...]]] = {}
+        self.relationships = {r.predicate.name: r for r in layout.relationships}
         self._memory: dict[tuple[object, ...], Counts] = {}
         self._rows = 0
+
+    @abstractmethod
+    def estimate(self, families: int, links: int) -> int:
+        """Return about how much work it is to count some families on a chain of so many links."""
 
     def count(
         self,
@@ -169,10 +145,7 @@ class FamilyCounter:
         found = self._memory.get(key)
         if found is None:
             self.work.add(FAMILY)
-            if self._completed and any(n.predicate.name in self.data.unknown for n in wanted):
-                found = self._of_completions(wanted, *where)
-            else:
-                found = self._count(wanted, *where, (), {}, False)
+            found = self._family(wanted, *where)
             self._make_room(len(found))
             self._memory[key] = found
         return found if found.nodes == wanted else found.project(wanted)
@@ -181,9 +154,6 @@ class FamilyCounter:
         """Forget what was counted, so that further work does not depend on what came before."""
         self._memory.clear()
         self._rows = 0
-        self._profiles.clear()
-        for part in self._completed:
-            part.forget()
 
     def _make_room(self, rows: int) -> None:
         """Forget what was counted before where it and some new rows would be too much to hold."""
@@ -191,6 +161,92 @@ class FamilyCounter:
         if self._rows > _REMEMBERED_ROWS:
             self.forget()
             self._rows = rows
+
+    def _family(
+        self,
+        nodes: tuple[NetNode, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+    ) -> Counts:
+        """Count a family over all tuples of known values."""
+        return self._count(nodes, scope, true, (), {}, False)
+
+    @abstractmethod
+    def _count(
+        self,
+        nodes: tuple[NetNode, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+        keep: tuple[Variable, ...],
+        merged: dict[Variable, Variable],
+        unknown: bool,
+        only: Mapping[Variable, int] | None = None,
+    ) -> Counts: ...
+
+
+class FamilyCounter(Counter):
+    """Counts families of nodes over encoded databases; answers are exact and remembered.
+
+    Where values are unknown, families that ask for them are counted on several completions of the
+    data, if there are any; else on the tuples in which all their values are known.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.build import build_database
+    >>> from mlnlearn.data.load.columns import Column
+    >>> from mlnlearn.data.load.tables import ForeignKey, Table
+    >>> from mlnlearn.structure.join_bayes.layout import NetLayout
+    >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", "m"])}
+    >>> links = {"a": Column.of(["Anna", "Bob"]), "b": Column.of(["Bob", "Bob"])}
+    >>> keys = (ForeignKey(("a",), "person"), ForeignKey(("b",), "person"))
+    >>> tables = [Table("person", people, ("id",)), Table("likes", links, ("a", "b"), keys)]
+    >>> database, mapping = build_database(tables)
+    >>> layout = NetLayout.of([database], mapping)
+    >>> counter = FamilyCounter(EncodedData([database], layout))
+    >>> found = counter.count(layout.nodes)
+    >>> print(*found.nodes)
+    sex(person0) sex(person1) likes(person0,person1)
+    >>> for *values, count in zip(*found.columns, found.counts):
+    ...     names = [node.values[code] for node, code in zip(found.nodes, values)]
+    ...     print(*names, count)
+    f f F 1
+    f m T 1
+    m f F 1
+    m m T 1
+    """
+
+    def __init__(
+        self,
+        data: EncodedData,
+        completions: Sequence[EncodedData] = (),
+        work: Work | None = None,
+    ) -> None:
+        self.data: EncodedData = data
+        self.completions = tuple(completions)
+        super().__init__(data.layout, work)
+        self._completed = [FamilyCounter(completion, (), self.work) for completion in completions]
+        self._profiles: dict[tuple[NetNode, ...], tuple[Codes, tuple[Codes, ...]]] = {}
+
+    def estimate(self, families: int, links: int) -> int:
+        """Return about how much work it is to count some families on a chain of so many links."""
+        return families * (FAMILY + links * max(1, len(self._completed)))
+
+    def forget(self) -> None:
+        """Forget what was counted, so that further work does not depend on what came before."""
+        super().forget()
+        self._profiles.clear()
+        for part in self._completed:
+            part.forget()
+
+    def _family(
+        self,
+        nodes: tuple[NetNode, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+    ) -> Counts:
+        if self._completed and any(n.predicate.name in self.data.unknown for n in nodes):
+            return self._of_completions(nodes, scope, true)
+        return super()._family(nodes, scope, true)
 
     def _count(
         self,
@@ -202,25 +258,12 @@ class FamilyCounter:
         unknown: bool,
         only: Mapping[Variable, int] | None = None,
     ) -> Counts:
-        given = {r.predicate.name for r in true}
-        asked = [n.relationship.name for n in nodes if n.relationship is not None]
-        free = [name for name in dict.fromkeys(asked) if name not in given]
-        variables = dict.fromkeys(v for node in nodes for v in node.variables)
-        variables |= dict.fromkeys(v for r in true for v in r.variables)
-        variables |= dict.fromkeys(keep)
-        inside = tuple(dict.fromkeys(merged.get(v, v) for v in variables))
-        outside = tuple({merged.get(v, v) for v in scope} - set(inside))
-        if len(inside) == 1 and not (asked or given or keep or merged or unknown):
+        inside, outside = variables_of(nodes, scope, true, keep, merged)
+        links = true or any(node.relationship is not None for node in nodes)
+        if len(inside) == 1 and not (links or keep or merged or unknown):
             return self._within_table(nodes, inside[0], outside)
         job = _FamilyJob(self, nodes, inside, outside, keep, merged, only or {})
-        parts = []
-        for chosen in _subsets(free):
-            table = job.flat((*sorted(given), *chosen))
-            # every set of relationships taken as true, the others as false, contains this one
-            for kept_true in _subsets(chosen):
-                sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
-                parts.append(job.decided(table, {*given, *kept_true}, sign))
-        return job.merge(parts, unknown=unknown)
+        return job.count(true, unknown=unknown)
 
     def _of_completions(
         self,
@@ -269,7 +312,99 @@ class FamilyCounter:
         return found
 
 
-class _FamilyJob:
+def variables_of(
+    nodes: Sequence[NetNode],
+    scope: Iterable[Variable],
+    true: Sequence[Relationship],
+    keep: Sequence[Variable],
+    merged: Mapping[Variable, Variable],
+) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
+    """Return the variables that a count speaks of, and those that range freely beside them."""
+    variables = dict.fromkeys(v for node in nodes for v in node.variables)
+    variables |= dict.fromkeys(v for r in true for v in r.variables)
+    variables |= dict.fromkeys(keep)
+    inside = tuple(dict.fromkeys(merged.get(v, v) for v in variables))
+    return inside, tuple({merged.get(v, v) for v in scope} - set(inside))
+
+
+class MoebiusJob(ABC):
+    """One family's count from those with some relationships true, whatever the others are.
+
+    Attributes
+    ----------
+    nodes
+        The family.
+    kept
+        Columns of entities that are counted apart.
+    spread
+        How many tuples the variables that range freely have, in each population.
+    sizes
+        A bound of the codes of each column.
+    described
+        Columns that stand for several nodes, with these and the values that each code has of them.
+    """
+
+    nodes: tuple[NetNode, ...]
+    kept: tuple[str, ...]
+    spread: Ints
+    sizes: dict[str, int]
+    described: dict[str, tuple[tuple[NetNode, ...], tuple[Codes, ...]]]
+
+    @abstractmethod
+    def flat(self, true: tuple[str, ...]) -> Table:
+        """Count with some relationships true, whatever the others are."""
+
+    def count(self, true: Sequence[Relationship], *, unknown: bool) -> Counts:
+        """Count the family where some relationships hold, and all others may or may not."""
+        given = {r.predicate.name for r in true}
+        asked = [n.relationship.name for n in self.nodes if n.relationship is not None]
+        free = [name for name in dict.fromkeys(asked) if name not in given]
+        parts = []
+        for chosen in subsets(free):
+            table = self.flat((*sorted(given), *chosen))
+            # every set of relationships taken as true, the others as false, contains this one
+            for kept_true in subsets(chosen):
+                sign = -1 if (len(chosen) - len(kept_true)) % 2 else 1
+                parts.append(self._decided(table, {*given, *kept_true}, sign))
+        return self._merge(parts, unknown=unknown)
+
+    def _decided(self, table: Table, true: set[str], sign: int) -> Table:
+        """Give the links their values: those outside `true` count as false, with this sign."""
+        columns = {name: table.columns[name] for name in (*self.kept, *self.described)}
+        rows = len(table.counts)
+        for node in self.nodes:
+            name = str(node)
+            if node.relationship is None:
+                if name in table.columns:
+                    columns[name] = table.columns[name]
+                continue
+            holds = node.relationship.name in true
+            if node.is_link or not holds:
+                columns[name] = np.full(rows, int(holds), np.int32)
+            else:
+                columns[name] = table.columns[name]
+        counts = times(table.counts, self.spread[table.columns[POPULATION]])
+        return SparseTable(columns, sign * counts)
+
+    def _merge(self, parts: Sequence[Table], *, unknown: bool) -> Counts:
+        """Add up the signed parts, spell the profiles out, and drop unknown values if told so."""
+        names = list(parts[0].columns)
+        columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
+        counts = np.concatenate([part.counts for part in parts])
+        merged = sum_out(SparseTable(columns, counts), names, self.sizes)
+        codes = dict(merged.columns)
+        for name, (nodes, values) in self.described.items():
+            rows = codes[name]
+            codes |= {str(n): column[rows] for n, column in zip(nodes, values, strict=True)}
+        known = merged.counts != 0
+        for node in () if unknown else self.nodes:
+            known &= codes[str(node)] < node.size
+        kept = tuple(codes[name][known] for name in self.kept)
+        found = tuple(codes[str(node)][known] for node in self.nodes)
+        return Counts(self.nodes, found, merged.counts[known], kept)
+
+
+class _FamilyJob(MoebiusJob):
     """One family's count: which columns its tables have, and how they are joined."""
 
     def __init__(
@@ -287,20 +422,24 @@ class _FamilyJob:
         self.only = only
         self.kinds = {v: self.data.layout.types[v] for v in variables}
         own = [node for node in nodes if node.relationship is None]
-        self.described = {
+        self.attributes = {
             v: tuple(n for n in own if merged.get(n.variables[0], n.variables[0]) == v)
             for v in variables
         }
+        self.described = {}
+        self.kept = tuple(map(_entity, keep))
         self.spread = self.data.spread(outside)
-        self.sizes: dict[str, int] = {_POPULATION: self.data.populations}
+        self.sizes = {POPULATION: self.data.populations}
         for variable, kind in self.kinds.items():
             self.sizes[_entity(variable)] = self.data.total(kind)
-            if self.described[variable]:
-                _, distinct = counter.profiles(self.described[variable])
+            attributes = self.attributes[variable]
+            if attributes:
+                _, distinct = counter.profiles(attributes)
                 self.sizes[_profile(variable)] = len(distinct[0])
+                self.described[_profile(variable)] = attributes, distinct
         self.sizes |= {str(node): node.size + 1 for node in nodes}
 
-    def flat(self, true: tuple[str, ...]) -> _Table:
+    def flat(self, true: tuple[str, ...]) -> Table:
         """Count with some relationships true, whatever the others are."""
         relationships = [self.counter.relationships[name] for name in true]
         links = [self._links(relationship) for relationship in relationships]
@@ -316,7 +455,7 @@ class _FamilyJob:
             tables or [self._nothing()], entities, self._profiled, self.sizes, room, tally
         )
 
-    def _links(self, relationship: Relationship) -> _Table:
+    def _links(self, relationship: Relationship) -> Table:
         entities = self.data.links[relationship.predicate.name]
         columns: dict[str, Codes] = {}
         alike = np.ones(entities.shape[1], np.bool_)
@@ -332,80 +471,43 @@ class _FamilyJob:
                 columns[str(node)] = self.data.values[node.predicate.name]
         self.counter.work.add(entities.shape[1])
         owner = self.data.owner[relationship.predicate.types[0]]
-        columns[_POPULATION] = owner[entities[0]]
+        columns[POPULATION] = owner[entities[0]]
         if not alike.all():
             columns = {name: column[alike] for name, column in columns.items()}
         return SparseTable(columns, np.ones(int(alike.sum()), np.int64))
 
-    def _alone(self, variable: Variable) -> _Table:
+    def _alone(self, variable: Variable) -> Table:
         owner = self.data.owner[self.kinds[variable]]
         self.counter.work.add(len(owner))
         entities = np.arange(len(owner), dtype=np.int32)
         if variable in self.only:
             entities = entities[self.only[variable] :][:1]
-        columns = {_entity(variable): entities, _POPULATION: owner[entities]}
+        columns = {_entity(variable): entities, POPULATION: owner[entities]}
         return self._forget(SparseTable(columns, np.ones(len(entities), np.int64)), [])
 
-    def _nothing(self) -> _Table:
+    def _nothing(self) -> Table:
         every = np.arange(self.data.populations, dtype=np.int32)
-        return SparseTable({_POPULATION: every}, np.ones(len(every), np.int64))
+        return SparseTable({POPULATION: every}, np.ones(len(every), np.int64))
 
-    def _forget(self, table: _Table, others: Sequence[_Table]) -> _Table:
+    def _forget(self, table: Table, others: Sequence[Table]) -> Table:
         """Replace entities that no other table asks for by their profiles, and sum."""
         table, keep = self._profiled(table, others)
         return table if len(keep) == len(table.columns) else sum_out(table, keep, self.sizes)
 
-    def _profiled(self, table: _Table, others: Sequence[_Table]) -> tuple[_Table, set[str]]:
+    def _profiled(self, table: Table, others: Sequence[Table]) -> tuple[Table, set[str]]:
         """Add the profiles of entities that no other table asks for; name the columns to keep."""
         columns, keep = dict(table.columns), set(table.columns)
         for variable in self.variables:
             name = _entity(variable)
             if name not in columns or any(name in other.columns for other in others):
                 continue
-            if self.described[variable] and _profile(variable) not in columns:
-                profile, _ = self.counter.profiles(self.described[variable])
+            if self.attributes[variable] and _profile(variable) not in columns:
+                profile, _ = self.counter.profiles(self.attributes[variable])
                 columns[_profile(variable)] = profile[columns[name]]
                 keep.add(_profile(variable))
             if variable not in self.keep:
                 keep.remove(name)
         return SparseTable(columns, table.counts), keep
-
-    def decided(self, table: _Table, true: set[str], sign: int) -> _Table:
-        """Give the links their values: those outside `true` count as false, with this sign."""
-        columns = {_entity(v): table.columns[_entity(v)] for v in self.keep}
-        rows = len(table.counts)
-        for variable, described in self.described.items():
-            if described:
-                columns[_profile(variable)] = table.columns[_profile(variable)]
-        for node in self.nodes:
-            if node.relationship is None:
-                continue
-            holds = node.relationship.name in true
-            if node.is_link or not holds:
-                columns[str(node)] = np.full(rows, int(holds), np.int32)
-            else:
-                columns[str(node)] = table.columns[str(node)]
-        counts = times(table.counts, self.spread[table.columns[_POPULATION]])
-        return SparseTable(columns, sign * counts)
-
-    def merge(self, parts: Sequence[_Table], *, unknown: bool) -> Counts:
-        """Add up the signed parts, spell the profiles out, and drop unknown values if told so."""
-        names = list(parts[0].columns)
-        columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
-        counts = np.concatenate([part.counts for part in parts])
-        merged = sum_out(SparseTable(columns, counts), names, self.sizes)
-        codes = dict(merged.columns)
-        for variable, described in self.described.items():
-            if described:
-                _, distinct = self.counter.profiles(described)
-                rows = codes[_profile(variable)]
-                codes |= {str(n): c[rows] for n, c in zip(described, distinct, strict=True)}
-        known = merged.counts != 0
-        for node in () if unknown else self.nodes:
-            known &= codes[str(node)] < node.size
-        kept = tuple(codes[_entity(v)][known] for v in self.keep)
-        found = tuple(codes[str(node)][known] for node in self.nodes)
-        return Counts(self.nodes, found, merged.counts[known], kept)
 
 
 def _together(parts: Sequence[Counts]) -> Counts:
@@ -425,6 +527,7 @@ def _profile(variable: Variable) -> str:
     return f"@{variable}"
 
 
-def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield all subsets of some names, small ones first."""
     for size in range(len(names) + 1):
         yield from combinations(names, size)

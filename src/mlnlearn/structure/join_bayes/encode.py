@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,46 @@ from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 
 
-class EncodedData:
+class CountedData(ABC):
+    """What families are counted over, wherever it is.
+
+    Attributes
+    ----------
+    layout
+        The nodes.
+    populations
+        How many populations there are: entities of different ones never meet. One for each
+        database, or a single one where all are pooled.
+    sizes
+        For each type, the number of entities in every population.
+    """
+
+    layout: NetLayout
+    populations: int
+    sizes: dict[str, Ints]
+
+    @property
+    @abstractmethod
+    def incomplete(self) -> Collection[str]:
+        """Predicates of attributes of which some values are unknown."""
+
+    @abstractmethod
+    def link_count(self, name: str) -> int:
+        """Return the number of true links of a predicate."""
+
+    def total(self, kind: str) -> int:
+        """Return the number of entities of a type in all databases."""
+        return int(self.sizes[kind].sum())
+
+    def spread(self, variables: Iterable[Variable]) -> Ints:
+        """Return how many tuples of entities some variables have in every population."""
+        tuples = np.ones(self.populations, np.int64)
+        for variable in variables:
+            tuples = times(tuples, self.sizes[self.layout.types[variable]])
+        return tuples
+
+
+class EncodedData(CountedData):
     """Several databases side by side; entities are numbered through all of them.
 
     An unknown value has the code after the last one, so that it is counted like a value and can be
@@ -25,13 +65,8 @@ class EncodedData:
 
     Attributes
     ----------
-    populations
-        How many populations there are: entities of different ones never meet. One for each
-        database, or a single one where all are pooled.
     owner
         For each type, the population of every entity.
-    sizes
-        For each type, the number of entities in every population.
     links
         For each link predicate, the entities joined: shape ``(arity, links)``.
     values
@@ -47,7 +82,7 @@ class EncodedData:
         self.objects = Objects(databases)
         self.populations = 1 if pooled else len(databases)
         kinds = dict.fromkeys(layout.types.values())
-        self.sizes: dict[str, Ints] = {k: np.diff(self.objects.offsets[k]) for k in kinds}
+        self.sizes = {k: np.diff(self.objects.offsets[k]) for k in kinds}
         if pooled:
             self.sizes = {kind: sizes.sum(keepdims=True) for kind, sizes in self.sizes.items()}
         self.owner: dict[str, Codes] = {
@@ -92,16 +127,14 @@ class EncodedData:
         other.links, other.unknown = {}, {}
         return other
 
-    def total(self, kind: str) -> int:
-        """Return the number of entities of a type in all databases."""
-        return int(self.sizes[kind].sum())
+    @property
+    def incomplete(self) -> Collection[str]:
+        """Predicates of attributes of which some values are unknown."""
+        return self.unknown
 
-    def spread(self, variables: Iterable[Variable]) -> Ints:
-        """Return how many tuples of entities some variables have in every population."""
-        tuples = np.ones(self.populations, np.int64)
-        for variable in variables:
-            tuples = times(tuples, self.sizes[self.layout.types[variable]])
-        return tuples
+    def link_count(self, name: str) -> int:
+        """Return the number of true links of a predicate."""
+        return int(self.links[name].shape[1])
 
     def _facts(self, node: NetNode) -> Iterator[tuple[Codes, Codes]]:
         """Yield entities of the facts that tell a node's values, and the codes of these."""

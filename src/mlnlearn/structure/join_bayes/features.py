@@ -21,6 +21,7 @@ from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.encode import CountedData
 from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks, equal_rows
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
@@ -83,7 +84,7 @@ def attribute_features(
     """
     wanted = [
         node
-        for node in _attributes(counter.data.layout)
+        for node in attributes_of(counter.data.layout)
         if names is None or node.predicate.name in names
     ]
     return [_features(counter, families, node, at) for node in wanted]
@@ -95,13 +96,13 @@ def attribute_rows(counter: FamilyCounter, families: Sequence[FamilyRules]) -> l
     Groundings for which all counts are the same have the same features, so that these are made for
     one of them.
     """
-    return [_rows(counter, families, node) for node in _attributes(counter.data.layout)]
+    return [_rows(counter, families, node) for node in attributes_of(counter.data.layout)]
 
 
 def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode) -> FeatureRows:
     data = counter.data
-    builder, truth = _MatrixBuilder(counter, node), data.values[node.predicate.name]
-    looks = list(_looks(families, node))
+    builder, truth = GroundBuilder(counter, node), data.values[node.predicate.name]
+    looks = list(looks_of(families, node))
     counted = [builder.counted(look) for look in looks]
     groundings = [builder.grounding(counts) for counts in counted]
     marks = np.zeros((len(truth), len(looks) + 1), np.int64)
@@ -126,7 +127,7 @@ def _features(
     node: NetNode,
     at: Sequence[int] | None = None,
 ) -> AttributeFeatures:
-    builder = _MatrixBuilder(counter, node, at)
+    builder = GroundBuilder(counter, node, at)
     builder.add(families)
     truth = counter.data.values[node.predicate.name]
     rules = sum(family.size for family in families)
@@ -147,14 +148,15 @@ def attribute_scores(
     return scores
 
 
-def _attributes(layout: NetLayout) -> Iterator[NetNode]:
+def attributes_of(layout: NetLayout) -> Iterator[NetNode]:
+    """Yield the attributes of entities, each once, and those of links."""
     yield from (node for node in layout.attributes if node.main)
     for relationship in layout.relationships:
         yield from relationship.attributes
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class Look:
     """A family that an attribute is in, at one or two places.
 
     Attributes
@@ -181,37 +183,44 @@ class _Look:
         return [node for node in self.family.nodes if node not in self.changed]
 
     @property
+    def variables(self) -> list[Variable]:
+        """All variables of the family."""
+        return list(dict.fromkeys(v for node in self.family.nodes for v in node.variables))
+
+    def given(self, owner: Relationship | None) -> tuple[Relationship, ...]:
+        """Return the relationships that hold: those of the rules, and the attribute's own."""
+        given = self.family.given
+        return given if owner is None or owner in given else (*given, owner)
+
+    @property
     def keep(self) -> tuple[Variable, ...]:
         """The variables of the attribute."""
         return tuple(dict(self.merged).get(v, v) for v in self.changed[0].variables)
 
 
-def _looks(families: Sequence[FamilyRules], attribute: NetNode) -> Iterator[_Look]:
+def looks_of(families: Sequence[FamilyRules], attribute: NetNode) -> Iterator[Look]:
     """Yield each occurrence of an attribute in families, and where two coincide."""
     start = 0
     for family in families:
         same = [node for node in family.nodes if node.predicate == attribute.predicate]
         # without leaves, all tuples have unknown values
         for place, node in enumerate(same if family.leaves else ()):
-            yield _Look(family, start, (node,))
+            yield Look(family, start, (node,))
             for other in same[place + 1 :]:
                 merged = ((other.variables[0], node.variables[0]),)
                 # where both are the same entity, neither is part of the rest of the database
-                yield _Look(family, start, (node,), merged, sign=-1)
-                yield _Look(family, start, (other,), merged, sign=-1)
-                yield _Look(family, start, (node, other), merged)
+                yield Look(family, start, (node,), merged, sign=-1)
+                yield Look(family, start, (other,), merged, sign=-1)
+                yield Look(family, start, (node, other), merged)
         start += family.size
 
 
-class _MatrixBuilder:
+class MatrixBuilder:
     """Gathers the entries of one attribute's matrix."""
 
-    def __init__(
-        self, counter: FamilyCounter, node: NetNode, at: Sequence[int] | None = None
-    ) -> None:
-        self.counter, self.node, self.at = counter, node, at
-        layout = counter.data.layout
-        owners = {r.predicate: r for r in layout.relationships}
+    def __init__(self, data: CountedData, node: NetNode) -> None:
+        self.data, self.node = data, node
+        owners = {r.predicate: r for r in data.layout.relationships}
         self.owner: Relationship | None = (
             None if node.relationship is None else owners[node.relationship]
         )
@@ -219,31 +228,11 @@ class _MatrixBuilder:
         self.columns: list[Ints] = []
         self.counts: list[Floats] = []
 
-    def add(self, families: Sequence[FamilyRules]) -> None:
-        """Add what all families say of every grounding."""
-        for look in _looks(families, self.node):
-            counts = self.counted(look)
-            self.emit(look, counts, self.grounding(counts))
+    def population(self, counts: Counts) -> Codes | None:
+        """Return the population that each row of counts is about; None where there is one."""
+        return None
 
-    def counted(self, look: _Look) -> Counts:
-        """Count the values of a family's other nodes for each grounding of the attribute."""
-        nodes, rest, true = look.family.nodes, look.rest, look.family.given
-        if self.owner is not None and self.owner not in true:
-            true = (*true, self.owner)
-        keep = look.keep
-        if all(node.variables == keep for node in nodes) and not true:
-            return self._within_table(rest)
-        return self.counter.count(
-            rest,
-            scope=_variables(nodes),
-            true=true,
-            keep=keep,
-            at=self.at,
-            merged=look.merged,
-            unknown=True,
-        )
-
-    def emit(self, look: _Look, counts: Counts, grounding: Ints) -> None:
+    def emit(self, look: Look, counts: Counts, grounding: Ints) -> None:
         """Add what a family says, given its counts and the grounding that each row is about."""
         family, changed = look.family, look.changed
         known = dict(zip(counts.nodes, counts.columns, strict=True))
@@ -275,15 +264,6 @@ class _MatrixBuilder:
         self.columns.append(rules)
         self.counts.append(entries)
 
-    def _within_table(self, rest: Sequence[NetNode]) -> Counts:
-        """Return each entity with the values of its own other attributes: nothing is to count."""
-        data = self.counter.data
-        entities = np.arange(data.total(self.node.predicate.types[0]), dtype=np.int32)
-        if self.at is not None:
-            entities = entities[self.at[0] :][:1]
-        columns = tuple(data.values[node.predicate.name][entities] for node in rest)
-        return Counts(tuple(rest), columns, np.ones(len(entities), np.int64), (entities,))
-
     def _spread(
         self, family: FamilyRules, counts: Counts
     ) -> Callable[[Codes, NDArray[np.bool_]], Ints]:
@@ -292,21 +272,15 @@ class _MatrixBuilder:
         A leaf may ask for fewer variables than the whole tree; its rule is about those alone, and
         the rows of counts that reach the leaf add up to a multiple of the others' domains.
         """
-        data = self.counter.data
+        data = self.data
         sizes = np.ones((len(family.leaves), data.populations), np.int64)
         for leaf in range(len(family.leaves)):
             for variable in family.unmentioned(leaf):
                 sizes[leaf] *= data.sizes[data.layout.types[variable]]
-        owner = data.owner[self.node.predicate.types[0]][counts.kept[0]]
+        owner = self.population(counts)
+        if owner is None:
+            return lambda leaf, _: sizes[leaf, 0]
         return lambda leaf, rows: sizes[leaf, owner[rows]]
-
-    def grounding(self, counts: Counts) -> Ints:
-        """Return the entity or link that each row of counts is about."""
-        if self.owner is None:
-            return counts.kept[0].astype(np.int64)
-        data, predicate = self.counter.data, self.owner.predicate
-        sizes = [data.total(kind) for kind in predicate.types]
-        return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
 
     def matrix(self, groundings: int, rules: int) -> csr_matrix:
         """Return the matrix; entries of the same place are summed."""
@@ -320,7 +294,61 @@ class _MatrixBuilder:
         return matrix
 
 
-class _Scorer(_MatrixBuilder):
+class GroundBuilder(MatrixBuilder):
+    """Counts what the entries are made of, for all groundings or for one."""
+
+    def __init__(
+        self, counter: FamilyCounter, node: NetNode, at: Sequence[int] | None = None
+    ) -> None:
+        super().__init__(counter.data, node)
+        self.counter, self.at = counter, at
+
+    def add(self, families: Sequence[FamilyRules]) -> None:
+        """Add what all families say of every grounding."""
+        for look in looks_of(families, self.node):
+            counts = self.counted(look)
+            self.emit(look, counts, self.grounding(counts))
+
+    def counted(self, look: Look) -> Counts:
+        """Count the values of a family's other nodes for each grounding of the attribute."""
+        rest, true, keep = look.rest, look.given(self.owner), look.keep
+        if all(node.variables == keep for node in look.family.nodes) and not true:
+            return self._within_table(rest)
+        return self.counter.count(
+            rest,
+            scope=look.variables,
+            true=true,
+            keep=keep,
+            at=self.at,
+            merged=look.merged,
+            unknown=True,
+        )
+
+    def population(self, counts: Counts) -> Codes | None:
+        """Return the population that each row of counts is about; None where there is one."""
+        if self.data.populations == 1:
+            return None
+        return self.counter.data.owner[self.node.predicate.types[0]][counts.kept[0]]
+
+    def _within_table(self, rest: Sequence[NetNode]) -> Counts:
+        """Return each entity with the values of its own other attributes: nothing is to count."""
+        data = self.counter.data
+        entities = np.arange(data.total(self.node.predicate.types[0]), dtype=np.int32)
+        if self.at is not None:
+            entities = entities[self.at[0] :][:1]
+        columns = tuple(data.values[node.predicate.name][entities] for node in rest)
+        return Counts(tuple(rest), columns, np.ones(len(entities), np.int64), (entities,))
+
+    def grounding(self, counts: Counts) -> Ints:
+        """Return the entity or link that each row of counts is about."""
+        if self.owner is None:
+            return counts.kept[0].astype(np.int64)
+        data, predicate = self.counter.data, self.owner.predicate
+        sizes = [data.total(kind) for kind in predicate.types]
+        return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
+
+
+class _Scorer(GroundBuilder):
     """Adds entries up at once, times the weights of their rules."""
 
     def __init__(self, counter: FamilyCounter, node: NetNode, weights: Floats) -> None:
@@ -330,10 +358,6 @@ class _Scorer(_MatrixBuilder):
 
     def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
         self.sums += weighted_bins(rows, entries * self.weights[rules], len(self.sums))
-
-
-def _variables(nodes: Sequence[NetNode]) -> list[Variable]:
-    return list(dict.fromkeys(variable for node in nodes for variable in node.variables))
 
 
 @dataclass(frozen=True, eq=False)

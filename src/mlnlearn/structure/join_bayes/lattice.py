@@ -22,7 +22,7 @@ from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.chains import Chain, longer_chains
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
+from mlnlearn.structure.join_bayes.counts import Counter
 from mlnlearn.structure.join_bayes.ges import RESTARTS, LocalScore, greedy_equivalence_search
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
@@ -33,7 +33,7 @@ from mlnlearn.structure.join_bayes.graphs import (
 )
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.score import bdeu
-from mlnlearn.structure.join_bayes.work import FAMILY, OutOfWorkError
+from mlnlearn.structure.join_bayes.work import OutOfWorkError
 
 NodeEdge = tuple[NetNode, NetNode]
 T = TypeVar("T")
@@ -101,6 +101,7 @@ class LearnAndJoin:
     >>> from mlnlearn.data.load.build import build_database
     >>> from mlnlearn.data.load.columns import Column
     >>> from mlnlearn.data.load.tables import Table
+    >>> from mlnlearn.structure.join_bayes.counts import FamilyCounter
     >>> from mlnlearn.structure.join_bayes.encode import EncodedData
     >>> names = {"id": Column.of(list("ABCDEFGH"))}
     >>> people = names | {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxxyyyy"))}
@@ -111,7 +112,7 @@ class LearnAndJoin:
     fan(person) -> sex(person)
     """
 
-    counter: FamilyCounter
+    counter: Counter
     links: bool = True
     sample_size: float = 10.0
     max_chain: int | None = None
@@ -183,8 +184,8 @@ class LearnAndJoin:
     def _estimate(self, job: _ChainJob) -> int:
         """Return about how much work it is to learn on a chain: two families for each pair."""
         pairs = job.constraints.undecided(len(job.nodes))
-        links = sum(len(self.counter.data.links[r.predicate.name][0]) for r in job.chain)
-        return 2 * pairs * (FAMILY + links * max(1, len(self.counter.completions)))
+        links = sum(self.counter.data.link_count(r.predicate.name) for r in job.chain)
+        return self.counter.estimate(2 * pairs, links)
 
     def _attempt(self, job: _ChainJob, most: int | None) -> Learned | None:
         """Learn on a chain; return nothing where that would take too much."""

@@ -22,7 +22,7 @@ from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast
-from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.counts import Counter, Counts, FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
 from mlnlearn.structure.join_bayes.feature_rows import typical_counts
 from mlnlearn.structure.join_bayes.features import attribute_rows
@@ -31,6 +31,9 @@ from mlnlearn.structure.join_bayes.joint_weights import joint_weights
 from mlnlearn.structure.join_bayes.lattice import MAX_WORK, LearnAndJoin, NodeEdge
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
+from mlnlearn.structure.join_bayes.placed_counts import PlacedCounter
+from mlnlearn.structure.join_bayes.placed_data import PlacedData, counted_in_place
+from mlnlearn.structure.join_bayes.placed_features import placed_rows
 from mlnlearn.structure.join_bayes.rules import (
     Family,
     FamilyRules,
@@ -135,12 +138,14 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
                 "the tables have no attributes to learn about",
                 hint="map some columns as values or flags",
             )
+        remarks: dict[str, None] = {}
+        if counted_in_place(given):
+            yield from self._in_place(data, layout, course, remarks)
+            return
         journal = self._journal(course.run.checkpoint, given, layout)
         # Unlinked entities of one population are independent by construction; of several that
         # differ a little they would not be, and cross products make that look significant.
         pooled = EncodedData(given, layout, pooled=True)
-
-        remarks: dict[str, None] = {}
 
         def search(counter: FamilyCounter, label: str) -> Iterator[Parents]:
             return self._nets(counter, journal, course, label, remarks)
@@ -154,17 +159,55 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
             structures = chain([(_parents(layout, ()), [])], structures)
         for parents, values in structures:
             counter = FamilyCounter(encoded, [encoded.completed(filled) for filled in values])
-            net = _net(counter, parents, self.sample_size)
-            families = self._families(counter, parents)
-            course.tell("rules", len(families), len(families))
-            course.tell("weights", 0, 1)
-            weights = self._weights(counter, families)
-            course.tell("weights", 1, 1)
-            model = JoinBayesModel(net, tuple(families), weights, given[0].schema, data.mapping)
-            yield Fitted(model, JoinBayesNotes(remarks=tuple(remarks)))
+            yield self._fitted(data, counter, parents, course, remarks)
+
+    def _in_place(
+        self, data: Data, layout: NetLayout, course: Course, remarks: dict[str, None]
+    ) -> Iterator[Fitted[JoinBayesModel, JoinBayesNotes]]:
+        """Learn by counting where the tables lie."""
+        if self.weights == "likelihood":
+            raise InputError(
+                "weights by likelihood take worlds that are drawn in memory",
+                hint="use --engine memory, or --set weights=pseudo-likelihood",
+            )
+        [database] = data.databases
+        placed = PlacedData(database, layout, data.tables)
+        path = course.run.checkpoint
+        more = {"columns mapped": [repr(layout)], "rows": [placed.digest()] if path else []}
+        journal = self._journal(path, (), layout, more)
+        structures = self._nets(PlacedCounter(placed), journal, course, "", remarks)
+        if course.run.max_seconds is None:  # none but the last is wanted
+            structures = iter([_last(structures)])
+        else:
+            structures = chain([_parents(layout, ())], structures)
+        counter = PlacedCounter(placed)
+        for parents in structures:
+            yield self._fitted(data, counter, parents, course, remarks)
+
+    def _fitted(
+        self,
+        data: Data,
+        counter: FamilyCounter | PlacedCounter,
+        parents: Parents,
+        course: Course,
+        remarks: dict[str, None],
+    ) -> Fitted[JoinBayesModel, JoinBayesNotes]:
+        net = _net(counter, parents, self.sample_size)
+        families = self._families(counter, parents)
+        course.tell("rules", len(families), len(families))
+        course.tell("weights", 0, 1)
+        weights = self._weights(counter, families)
+        course.tell("weights", 1, 1)
+        schema = data.databases[0].schema
+        model = JoinBayesModel(net, tuple(families), weights, schema, data.mapping)
+        return Fitted(model, JoinBayesNotes(remarks=tuple(remarks)))
 
     def _journal(
-        self, path: str | PathLike[str] | None, databases: Sequence[Database], layout: NetLayout
+        self,
+        path: str | PathLike[str] | None,
+        databases: Sequence[Database],
+        layout: NetLayout,
+        more: Mapping[str, Sequence[str]] | None = None,
     ) -> Journal:
         """Open the journal of the edges: what these depend on counts, not how rules are made."""
         search = ("links", "sample_size", "max_chain", "max_parents", "max_work")
@@ -172,14 +215,14 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
             path,
             self,
             databases,
-            {"columns mapped": [repr(layout)]},
+            more or {"columns mapped": [repr(layout)]},
             name="learn-and-join",
             settings={name: repr(getattr(self, name)) for name in search},
         )
 
     def _nets(
         self,
-        counter: FamilyCounter,
+        counter: Counter,
         journal: Journal,
         course: Course,
         label: str,
@@ -201,7 +244,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
             yield _parents(counter.data.layout, edges)
         remarks.update(dict.fromkeys(learner.remarks))
 
-    def _families(self, counter: FamilyCounter, parents: Parents) -> list[FamilyRules]:
+    def _families(self, counter: Counter, parents: Parents) -> list[FamilyRules]:
         layout = counter.data.layout
         found, own = [], []
         for child, above in parents.items():
@@ -237,16 +280,19 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         """Return the rules of one family."""
 
     def _weights(
-        self, counter: FamilyCounter, families: Sequence[FamilyRules]
+        self, counter: FamilyCounter | PlacedCounter, families: Sequence[FamilyRules]
     ) -> NDArray[np.float64]:
         start = np.concatenate([family.log_probabilities() for family in families])
         if self._from_net:
             return start
-        features = [
-            part
-            for data in counter.completions or (counter.data,)
-            for part in attribute_rows(FamilyCounter(data), families)
-        ]
+        if isinstance(counter, PlacedCounter):
+            features = placed_rows(counter, families)
+        else:
+            features = [
+                part
+                for data in counter.completions or (counter.data,)
+                for part in attribute_rows(FamilyCounter(data), families)
+            ]
         scale = typical_counts(features)
         used = scale > 0
         share = 1.0 / max(1, len(counter.completions))
@@ -256,7 +302,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         optimum = maximise(likelihood.__call__, first, prior=prior, locked=~used)
         # rules that no attribute depends on (say, how probable a link is) keep their probability
         weights = np.where(used, optimum.weights / np.where(used, scale, 1.0), start)
-        if self.weights == "likelihood":
+        if self.weights == "likelihood" and isinstance(counter, FamilyCounter):
             worlds = counter.completions or (counter.data,)
             return joint_weights(worlds, families, weights, scale, self.sigma)
         return weights
@@ -345,7 +391,7 @@ def _last(items: Iterator[T]) -> T:
     return last
 
 
-def _table_counts(counter: FamilyCounter, child: NetNode, above: tuple[NetNode, ...]) -> Counts:
+def _table_counts(counter: Counter, child: NetNode, above: tuple[NetNode, ...]) -> Counts:
     """Count a conditional table over all tuples of entities.
 
     Where these are more than 64 bits can count, only those are counted that the links among the
@@ -361,7 +407,7 @@ def _table_counts(counter: FamilyCounter, child: NetNode, above: tuple[NetNode, 
         return counter.count((child, *above), true=links)
 
 
-def _net(counter: FamilyCounter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:
+def _net(counter: Counter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:
     """Return the net with its conditional tables, counted over all tuples of entities."""
     nodes = tuple(parents)
     place = {node: number for number, node in enumerate(nodes)}

@@ -22,7 +22,7 @@ from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import And, Formula
 from mlnlearn.model.bayesnet import count_rows
 from mlnlearn.model.bayesnet_nodes import NetNode
-from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.counts import Counter, Counts
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.trees import Path, grow_tree, weighted_bins
 
@@ -122,10 +122,10 @@ class FamilyRules:
             table[tuple(index)] = leaf
         return table
 
-    def with_seen(self, counter: FamilyCounter) -> FamilyRules:
+    def with_seen(self, counter: Counter) -> FamilyRules:
         """Return the rules with counts of rows in which no cell that they ask for is empty."""
         names = {node.predicate.name for node in self.nodes}
-        if self.inverse or names.isdisjoint(counter.data.unknown):
+        if self.inverse or names.isdisjoint(counter.data.incomplete):
             return self
         found = counter.count(self.nodes, true=self.given, unknown=True)
         child, *parents = found.columns
@@ -272,7 +272,7 @@ class Family:
         there = {variable for node in asked for variable in node.variables}
         return all(there.issuperset(node.variables) for node in self.parents)
 
-    def count(self, counter: FamilyCounter) -> Counts:
+    def count(self, counter: Counter) -> Counts:
         """Count the family where the given relationships hold."""
         return counter.count((self.child, *self.parents), true=self.given)
 
