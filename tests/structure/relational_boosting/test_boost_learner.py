@@ -24,7 +24,8 @@ from mlnlearn.model.relational.trees import Test as FeatureTest
 from mlnlearn.model.relational.trees import features_of
 from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.distil import _length
-from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
+from mlnlearn.structure.relational_boosting.grow import GrowSettings, grow
+from mlnlearn.structure.relational_boosting.histograms import Binned
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 from mlnlearn.structure.relational_boosting.losses import Loss
 

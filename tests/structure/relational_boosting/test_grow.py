@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mlnlearn.structure.relational_boosting.grow import Binned, GrowSettings, grow
+from mlnlearn.structure.relational_boosting.grow import GrowSettings, grow
+from mlnlearn.structure.relational_boosting.histograms import Binned
 
 NAMES, EACH = 60, 12
 

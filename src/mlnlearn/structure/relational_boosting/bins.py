@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.evaluate import Values
-from mlnlearn.structure.relational_boosting.grow import MISSING, OTHER
+from mlnlearn.structure.relational_boosting.histograms import MISSING, OTHER
 
 MOST_BINS = 254
 _DAY = 86_400.0

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
@@ -22,7 +24,7 @@ from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.grow import MISSING
+from mlnlearn.structure.relational_boosting.histograms import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
@@ -76,6 +78,20 @@ class RuleBodies:
     covers: NDArray[np.bool_]
     useful: Ints
 
+    @cached_property
+    def _rarer(self) -> tuple[NDArray[np.bool_], csr_array]:
+        """Which useful rules cover most examples, and what they do not cover, others do cover."""
+        covers = self.covers[self.useful]
+        most = 2 * np.count_nonzero(covers, axis=1) > covers.shape[1]
+        return most, csr_array(covers != most[:, None], dtype=np.float64)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sums of values of examples, (examples, outputs), that useful rules cover."""
+        most, rarer = self._rarer
+        found = np.asarray(rarer @ values)
+        found[most] = values.sum(axis=0) - found[most]
+        return found
+
 
 def rule_bodies(run: BoostingRun, seed: int) -> RuleBodies:
     """Return the beginnings of branches of a run's trees, as bodies of rules."""
@@ -118,7 +134,7 @@ def _distilled(
     first = 0.0
     for _ in range(settings.max_rules):
         check_time()
-        gains = fit.gains(covers[useful])
+        gains = fit.gains(bodies)
         gains[np.isin(useful, chosen)] = 0.0
         first = first or float(gains.max(initial=0.0))
         if gains.max(initial=0.0) <= _LEAST_GAIN * first:
@@ -209,12 +225,12 @@ class _ListFit:
         self.weights = run.loss.start(self.label, self.weight)[None]
         self.scores = np.repeat(self.weights, len(rows), axis=0)
 
-    def gains(self, covers: NDArray[np.bool_]) -> Floats:
-        """Return how much closer each rule would bring the list to the trees."""
+    def gains(self, bodies: RuleBodies) -> Floats:
+        """Return how much closer each useful rule would bring the list to the trees."""
         gradients = self.weight[:, None] * (self.taught - _means(self.loss, self.scores))
         _, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         both = np.concatenate([gradients, curvatures], axis=1)
-        sums, weights = np.split(covers.astype(np.float64) @ both, 2, axis=1)
+        sums, weights = np.split(bodies.sums(both), 2, axis=1)
         return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
 
     def refit(self, covers: NDArray[np.bool_]) -> None:

@@ -42,7 +42,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
 from mlnlearn.structure.relational_boosting.closing import ClosingSearch
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable, Opened
 from mlnlearn.structure.relational_boosting.folds import stratified
-from mlnlearn.structure.relational_boosting.grow import Binned
+from mlnlearn.structure.relational_boosting.histograms import Binned
 from mlnlearn.structure.relational_boosting.owners import Owners, by_fold, of_examples
 
 _SAMPLE, _SMALL_SAMPLE, _OF_RARER = 20_000, 5_000, 30  # the least where one label is rare

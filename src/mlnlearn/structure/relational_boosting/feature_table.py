@@ -12,7 +12,7 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.features import AnyFeature, Feature
 from mlnlearn.structure.relational_boosting.bins import Binning
-from mlnlearn.structure.relational_boosting.grow import Binned, has_column
+from mlnlearn.structure.relational_boosting.histograms import Binned, has_column
 
 
 @dataclass(frozen=True, eq=False)

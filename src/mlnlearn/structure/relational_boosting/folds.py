@@ -85,13 +85,12 @@ def stratified(
     if len(rows) <= most:
         return rows, np.ones(len(rows))
     parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
-    drawn: list[Ints] = []
-    factors: list[Floats] = []
+    factors = np.zeros(int(rows.max()) + 1)
+    drawn = 0
     for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
-        wanted = min(len(part), (most - sum(map(len, drawn))) // left)
+        wanted = min(len(part), (most - drawn) // left)
         if wanted:
-            drawn.append(rng.choice(part, wanted, replace=False))
-            factors.append(np.full(wanted, len(part) / wanted))
-    together = np.concatenate(drawn)
-    order = np.argsort(together)
-    return together[order], np.concatenate(factors)[order]
+            factors[rng.choice(part, wanted, replace=False)] = len(part) / wanted
+            drawn += wanted
+    chosen = np.flatnonzero(factors)
+    return chosen, factors[chosen]

@@ -1,59 +1,23 @@
 """Grow a tree on binned features: histograms of gradients, the best split first.
 
-Numbers and names are bins of a byte matrix, a row a feature; whether some related row has a given
-name is a column of a sparse matrix. One tree serves all classes: gains add up over the classes.
+One tree serves all classes: gains add up over the classes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms, has_column
 
-MISSING = 255
-"""The bin of unknown values."""
-OTHER = 254
-"""The bin of names that are too rare to be told apart."""
 _NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
 # What the best group of names gains by chance, for each name but one: 2/pi of one output (half of
 # the names are above the mean), about 1.1 of several (the direction is chosen, too).
 _NAMES_CHANCE, _NAMES_CHANCE_OF_SEVERAL = 2.0 / np.pi, 1.1
-
-
-@dataclass(frozen=True, eq=False)
-class Binned:
-    """The features of all examples.
-
-    Attributes
-    ----------
-    bins
-        A row a feature, a byte an example.
-    kinds, sizes
-        Of each feature, whether its bins are numbers in order (0) or names (1), and how many.
-    indptr, indices
-        Of each example, the sparse columns that it has.
-    doubts
-        What the gain of each sparse column is lowered by: they are many.
-    dense_doubts
-        The same of the features in bins; nothing by default.
-    """
-
-    bins: NDArray[np.uint8]
-    kinds: NDArray[np.int8]
-    sizes: NDArray[np.int64]
-    indptr: Ints
-    indices: NDArray[np.int32]
-    doubts: Floats
-    dense_doubts: Floats | None = None
-
-    @property
-    def dense(self) -> int:
-        """Number of features in bins."""
-        return len(self.bins)
 
 
 @dataclass(frozen=True)
@@ -90,10 +54,9 @@ class Cut:
 
 @dataclass(eq=False)
 class GrowingNode:
-    """A node while a tree grows: its examples, its values, its split if it has one."""
+    """A node while a tree grows: its examples, and its split if it has one."""
 
     rows: Ints
-    values: Floats
     cut: Cut | None = None
     yes: GrowingNode | None = None
     no: GrowingNode | None = None
@@ -120,9 +83,10 @@ def grow(
     settings
         Its size.
     """
-    search = _SplitSearch(binned, gradients, curvatures, use, settings)
-    root = GrowingNode(rows, search.value(rows))
-    leaves = [_Leaf(root, *search.looked(rows))]
+    search = _SplitSearch(binned, rows, gradients[rows], curvatures[rows], use, settings)
+    everything = np.arange(len(rows))
+    root = GrowingNode(rows)
+    leaves = [_Leaf(root, everything, *search.looked(everything))]
     number = 1
     while number < settings.max_leaves:
         place = max(range(len(leaves)), key=lambda at: leaves[at].cut.gain)
@@ -130,45 +94,39 @@ def grow(
             break
         leaf = leaves.pop(place)
         node = leaf.node
-        passing = search.passes(leaf.cut, node.rows)
         node.cut = leaf.cut
-        node.yes = GrowingNode(node.rows[passing], search.value(node.rows[passing]))
-        node.no = GrowingNode(node.rows[~passing], search.value(node.rows[~passing]))
+        passing = search.passes(leaf.cut, leaf.places)
+        node.yes, node.no = GrowingNode(node.rows[passing]), GrowingNode(node.rows[~passing])
         number += 1
         if number < settings.max_leaves:
+            below = (node.yes, leaf.places[passing]), (node.no, leaf.places[~passing])
+            small, large = sorted(below, key=lambda part: len(part[1]))
+            if len(large[1]) < 2 * settings.min_examples:
+                continue  # neither is split
             # the larger part's sums are what the smaller one leaves of those of both
-            small, large = sorted((node.yes, node.no), key=lambda below: len(below.rows))
-            cut, sums = search.looked(small.rows)
-            leaves.append(_Leaf(small, cut, sums))
-            rest = leaf.sums.less(sums)
-            leaves.append(_Leaf(large, search.best(large.rows, rest), rest))
+            cut, sums = search.looked(small[1])
+            leaves.append(_Leaf(*small, cut, sums))
+            rest = leaf.sums - sums
+            leaves.append(_Leaf(*large, search.best(large[1], rest), rest))
     return root
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums of gradients and curvatures, and counts, by bin and by sparse column."""
-
-    gradients: Floats
-    curvatures: Floats
-    counts: Ints
-    column_gradients: Floats
-    column_curvatures: Floats
-    column_counts: Ints
-
-    def less(self, other: _Sums) -> _Sums:
-        """Return the sums without those of some of the examples."""
-        own = (getattr(self, item.name) - getattr(other, item.name) for item in fields(self))
-        return _Sums(*own)
-
-
-@dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A leaf that may yet be split."""
+    """A leaf that may yet be split.
+
+    Attributes
+    ----------
+    node, cut, sums
+        The node, its best split and its sums.
+    places
+        Which of the examples that take part are in it.
+    """
 
     node: GrowingNode
+    places: Ints
     cut: Cut
-    sums: _Sums
+    sums: Floats
 
 
 class _SplitSearch:
@@ -177,74 +135,57 @@ class _SplitSearch:
     def __init__(
         self,
         binned: Binned,
+        rows: Ints,
         gradients: Floats,
         curvatures: Floats,
         use: NDArray[np.bool_],
         settings: GrowSettings,
     ) -> None:
-        self.binned, self.settings = binned, settings
-        self.chosen = np.flatnonzero(use[: binned.dense])
-        self.columns = use[binned.dense :]
-        self.gradients, self.curvatures = gradients, curvatures
-        # after its own bins, a feature has one of rare names and one of what is not known
-        sizes = binned.sizes[self.chosen] + 2
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.binned, self.rows, self.settings = binned, rows, settings
+        self.outputs = gradients.shape[1]
+        self.histograms = Histograms(binned, rows, gradients, curvatures, use)
         given = binned.dense_doubts
         self.doubts = np.zeros(binned.dense) if given is None else settings.caution * given
+        self.column_doubts = settings.caution * binned.doubts[self.histograms.columns]
 
-    def value(self, rows: Ints) -> Floats:
-        total = self.gradients[rows].sum(axis=0)
-        found: Floats = total / (self.curvatures[rows].sum(axis=0) + self.settings.ridge)
-        return found
-
-    def looked(self, rows: Ints) -> tuple[Cut, _Sums]:
+    def looked(self, places: Ints) -> tuple[Cut, Floats]:
         """Return the best split of some examples, and their sums."""
-        binned = self.binned
-        gradients, curvatures = self.gradients[rows], self.curvatures[rows]
-        one = self.gradients.shape[1] == 1
-        sums = _Sums(
-            *(_dense_sums_of_one if one else _dense_sums)(
-                binned.bins, self.chosen, self.starts, rows, gradients, curvatures
-            ),
-            *_sparse_sums(binned.indptr, binned.indices, self.columns, rows, gradients, curvatures),
-        )
-        return self.best(rows, sums), sums
+        sums = self.histograms.sums(places)
+        return self.best(places, sums), sums
 
-    def best(self, rows: Ints, sums: _Sums) -> Cut:
+    def best(self, places: Ints, sums: Floats) -> Cut:
         nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
         least, ridge = self.settings.min_examples, self.settings.ridge
         caution = self.settings.caution
-        if len(rows) < 2 * least:
+        if len(places) < 2 * least:
             return nothing
-        whole = self.gradients[rows].sum(axis=0), self.curvatures[rows].sum(axis=0)
+        histograms, outputs = self.histograms, self.outputs
+        whole = sums[-1, :outputs], sums[-1, outputs:-1]
+        dense = histograms.starts[-1]
         gain, feature, passing = _best_dense(
             self.binned.kinds,
             self.doubts,
-            self.chosen,
-            self.starts,
-            (sums.gradients, sums.curvatures, sums.counts),
+            histograms.chosen,
+            histograms.starts,
+            sums[:dense],
             whole,
-            len(rows),
+            len(places),
             least,
             ridge,
             caution * _NAMES_RIDGE,
-            caution * (_NAMES_CHANCE if self.gradients.shape[1] == 1 else _NAMES_CHANCE_OF_SEVERAL),
+            caution * (_NAMES_CHANCE if outputs == 1 else _NAMES_CHANCE_OF_SEVERAL),
         )
-        if len(self.binned.doubts):
-            sparse_gain, column = _best_sparse(
-                self.columns,
-                caution * self.binned.doubts,
-                (sums.column_gradients, sums.column_curvatures, sums.column_counts),
-                whole,
-                len(rows),
-                least,
-                ridge,
+        if len(histograms.columns):
+            sparse_gain, place = _best_sparse(
+                self.column_doubts, sums[dense:-1], whole, len(places), least, ridge
             )
             if sparse_gain > gain:
+                column = int(histograms.columns[place])
                 return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
-    def passes(self, cut: Cut, rows: Ints) -> NDArray[np.bool_]:
+    def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
+        rows = self.rows[places]
         found: NDArray[np.bool_]
         if cut.feature < self.binned.dense:
             found = cut.passing[self.binned.bins[cut.feature][rows]]
@@ -313,85 +254,13 @@ def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-unty
 
 
 @njit(cache=True)
-def _dense_sums(bins, chosen, starts, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Add up gradients and curvatures, and count examples, by the bins of features."""
-    outputs = gradients.shape[1]
-    sums = np.zeros((starts[-1], outputs))
-    weights = np.zeros((starts[-1], outputs))
-    counts = np.zeros(starts[-1], np.int64)
-    for number in range(len(chosen)):
-        column = bins[chosen[number]]
-        start, end = starts[number], starts[number + 1]
-        for at in range(len(rows)):
-            value = column[rows[at]]
-            place = start + value if value < 254 else end - 256 + value
-            counts[place] += 1
-            for output in range(outputs):
-                sums[place, output] += gradients[at, output]
-                weights[place, output] += curvatures[at, output]
-    return sums, weights, counts
-
-
-@njit(cache=True)
-def _dense_sums_of_one(bins, chosen, starts, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Do the same where there is one output.
-
-    Of several features at a time: most examples are in the same bin of a feature, and each
-    addition to it would wait for the one before.
-    """
-    found = np.zeros((starts[-1], 3))
-    places = np.zeros(4, np.int64)
-    for first in range(0, len(chosen), 4):
-        some = min(4, len(chosen) - first)
-        one, two, three, four = (
-            bins[chosen[first]],
-            bins[chosen[first + min(1, some - 1)]],
-            bins[chosen[first + min(2, some - 1)]],
-            bins[chosen[first + min(3, some - 1)]],
-        )
-        for at in range(len(rows)):
-            row = rows[at]
-            gradient, curvature = gradients[at, 0], curvatures[at, 0]
-            places[0], places[1], places[2], places[3] = one[row], two[row], three[row], four[row]
-            for number in range(some):
-                value = places[number]
-                if value < 254:
-                    place = starts[first + number] + value
-                else:
-                    place = starts[first + number + 1] - 256 + value
-                found[place, 0] += gradient
-                found[place, 1] += curvature
-                found[place, 2] += 1.0
-    sums, weights = found[:, :1].copy(), found[:, 1:2].copy()
-    return sums, weights, found[:, 2].astype(np.int64)
-
-
-@njit(cache=True)
-def _sparse_sums(indptr, indices, columns, rows, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Add up gradients and curvatures, and count examples, by those sparse columns in use."""
-    outputs = gradients.shape[1]
-    sums = np.zeros((len(columns), outputs))
-    weights = np.zeros((len(columns), outputs))
-    counts = np.zeros(len(columns), np.int64)
-    if len(columns):
-        for at in range(len(rows)):
-            for place in range(indptr[rows[at]], indptr[rows[at] + 1]):
-                column = indices[place]
-                if not columns[column]:
-                    continue
-                counts[column] += 1
-                for output in range(outputs):
-                    sums[column, output] += gradients[at, output]
-                    weights[column, output] += curvatures[at, output]
-    return sums, weights, counts
-
-
-@njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
     kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge, names_chance
 ):
     """Find the best split of a node by a binned feature: its gain, number and passing bins."""
-    all_sums, all_weights, all_counts = added
+    outputs = len(both[0])
+    all_sums, all_weights = added[:, :outputs], added[:, outputs:-1]
+    all_counts = added[:, -1]
     whole, whole_curved = both
     base = _score(whole, whole_curved, ridge)
     best, best_feature = 0.0, -1
@@ -481,37 +350,22 @@ def _scan(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _best_sparse(columns, doubts, added, both, total, least, ridge):  # type: ignore[no-untyped-def]
-    """Find the best split of a node by a sparse column: its gain and number."""
-    sums, weights, counts = added
+def _best_sparse(doubts, added, both, total, least, ridge):  # type: ignore[no-untyped-def]
+    """Find the best split of a node by a sparse column: its gain and place."""
     whole, whole_curved = both
+    outputs = len(whole)
     base = _score(whole, whole_curved, ridge)
-    best, best_column = 0.0, -1
-    for column in range(len(columns)):
-        if not columns[column] or counts[column] < least or total - counts[column] < least:
+    best, best_place = 0.0, -1
+    for place in range(len(doubts)):
+        count = added[place, 2 * outputs]
+        if count < least or total - count < least:
             continue
-        gain = (
-            _score(sums[column], weights[column], ridge)
-            + _score(whole - sums[column], whole_curved - weights[column], ridge)
-            - base
-            - doubts[column]
-        )
+        gain = -base - doubts[place]
+        for output in range(outputs):
+            here, curved = added[place, output], added[place, outputs + output]
+            gain += here * here / (curved + ridge)
+            rest = whole[output] - here
+            gain += rest * rest / (whole_curved[output] - curved + ridge)
         if gain > best + 1e-12:
-            best, best_column = gain, column
-    return best, best_column
-
-
-@njit(cache=True)
-def has_column(indptr, indices, column, rows):  # type: ignore[no-untyped-def]
-    """Return which rows have a sparse column; the columns of a row are sorted."""
-    found = np.zeros(len(rows), np.bool_)
-    for at in range(len(rows)):
-        low, high = indptr[rows[at]], indptr[rows[at] + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < column:
-                low = middle + 1
-            else:
-                high = middle
-        found[at] = low < indptr[rows[at] + 1] and indices[low] == column
-    return found
+            best, best_place = gain, place
+    return best, best_place

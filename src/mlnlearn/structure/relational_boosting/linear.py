@@ -19,7 +19,7 @@ from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.feature_table import Opened
-from mlnlearn.structure.relational_boosting.grow import MISSING
+from mlnlearn.structure.relational_boosting.histograms import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
@@ -18,6 +19,7 @@ from mlnlearn.structure.relational_boosting.losses import Loss
 _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
+_NOTHING = np.zeros(256, np.bool_)
 _STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
 
 
@@ -91,20 +93,32 @@ class BoostingRun:
         curvatures[rows] *= factor[:, None]
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
-        tree = self._finished(root, gradients, curvatures, self._rate(number))
+        tree, _ = self._finished(root, gradients, curvatures, self._rate(number))
         self.add(tree)
         return tree
 
     def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
-        waiting = [(tree, np.arange(len(self.label)))]
-        while waiting:
-            node, rows = waiting.pop()
+        nodes = [tree]
+        features, passing, below, values = [], [], [], []
+        for node in nodes:  # which grows
+            values.append(node.values)
             if node.test is None or node.yes is None or node.no is None:
-                self.scores[rows] += node.values
+                features.append(-1)
+                passing.append(_NOTHING)
+                below.append(0)
                 continue
-            passing = self.passes(node.test, rows)
-            waiting += [(node.no, rows[~passing]), (node.yes, rows[passing])]
+            feature, bins = self._bins_of(node.test)
+            features.append(feature)
+            passing.append(bins)
+            below.append(len(nodes))
+            nodes += [node.yes, node.no]
+        binned = self.table.binned
+        _add_values(
+            self.scores,
+            (binned.bins, binned.indptr, binned.indices),
+            (np.array(features), np.array(passing), np.array(below), np.array(values)),
+        )
         self.trees.append(tree)
 
     def mark(self) -> None:
@@ -179,16 +193,24 @@ class BoostingRun:
 
     def _finished(
         self, node: GrowingNode, gradients: Floats, curvatures: Floats, rate: float
-    ) -> FeatureNode:
-        """Return a grown tree with tests in words and the values of all outputs."""
-        ridge = self.settings.size.ridge
-        total = gradients[node.rows].sum(axis=0)
-        values = rate * total / (curvatures[node.rows].sum(axis=0) + ridge)
+    ) -> tuple[FeatureNode, Floats]:
+        """Return a grown tree with tests in words and values, and its sums of both slopes."""
         if node.cut is None or node.yes is None or node.no is None:
-            return FeatureNode(tuple(values.tolist()))
+            rows = node.rows
+            sums: Floats = np.array([gradients[rows].sum(axis=0), curvatures[rows].sum(axis=0)])
+            return FeatureNode(self._values(sums, rate)), sums
         test = self._test(node.cut.feature, node.cut.passing)
-        below = [self._finished(part, gradients, curvatures, rate) for part in (node.yes, node.no)]
-        return FeatureNode(tuple(values.tolist()), test, *below)
+        yes, sums = self._finished(node.yes, gradients, curvatures, rate)
+        no, more = self._finished(node.no, gradients, curvatures, rate)
+        sums = sums + more
+        return FeatureNode(self._values(sums, rate), test, yes, no), sums
+
+    def _values(self, sums: Floats, rate: float) -> tuple[float, ...]:
+        """Return what a node adds to the scores of its examples."""
+        found: tuple[float, ...] = tuple(
+            (rate * sums[0] / (sums[1] + self.settings.size.ridge)).tolist()
+        )
+        return found
 
     def _test(self, feature: int, passing: NDArray[np.bool_]) -> Test:
         table = self.table
@@ -205,10 +227,19 @@ class BoostingRun:
 
     def passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
         """Return which examples pass a test."""
+        binned = self.table.binned
+        place, passing = self._bins_of(test)
+        if place >= binned.dense:
+            return self.table.has(place - binned.dense, rows)
+        found: NDArray[np.bool_] = passing[binned.bins[place][rows]]
+        return found
+
+    def _bins_of(self, test: Test) -> tuple[int, NDArray[np.bool_]]:
+        """Return the number of the feature of a test, and which of its bins pass."""
         table = self.table
         place = table.place(test.feature)
         if place >= table.binned.dense:
-            return table.has(place - table.binned.dense, rows)
+            return place, _NOTHING
         opened = table.opened[place]
         passing = np.zeros(256, np.bool_)
         if opened.binning.names is not None:
@@ -217,8 +248,7 @@ class BoostingRun:
         elif test.threshold is not None:
             passing[:254] = np.arange(254) > np.searchsorted(opened.binning.edges, test.threshold)
         passing[255] = test.missing
-        found: NDArray[np.bool_] = passing[table.binned.bins[place][rows]]
-        return found
+        return place, passing
 
 
 def mean_deviance(runs: Sequence[BoostingRun], folds: Sequence[Ints]) -> float:
@@ -236,3 +266,29 @@ def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, F
     mix = np.random.default_rng([seed, 1]).standard_normal((outputs, _SKETCH)) / np.sqrt(_SKETCH)
     spread = curvatures.sum(axis=1, keepdims=True) / outputs
     return gradients @ mix, np.repeat(spread, _SKETCH, axis=1)
+
+
+@njit(cache=True)
+def _add_values(scores, data, tree):  # type: ignore[no-untyped-def]
+    """Add the values of the leaf that each example comes to."""
+    bins, indptr, indices = data
+    features, passing, below, values = tree
+    dense = len(bins)
+    for example in range(len(scores)):
+        node = 0
+        while below[node]:
+            feature = features[node]
+            if feature < dense:
+                passes = passing[node, bins[feature, example]]
+            else:
+                low, high = indptr[example], indptr[example + 1]
+                while low < high:
+                    middle = (low + high) // 2
+                    if indices[middle] < feature - dense:
+                        low = middle + 1
+                    else:
+                        high = middle
+                passes = low < indptr[example + 1] and indices[low] == feature - dense
+            node = below[node] + (0 if passes else 1)
+        for output in range(scores.shape[1]):
+            scores[example, output] += values[node, output]
