@@ -71,6 +71,17 @@ def test_quality_is_of_truth_and_base_rate(network):
     assert 0 < error < 0.1
 
 
+def test_the_error_of_two_trials_is_doubted_more_than_that_of_many():
+    def error(trials):
+        ahead = np.tile([0.1, 0.3], trials // 2)
+        parts = np.zeros((trials, 10))
+        return Outcome(ahead, parts).lead(Outcome(np.zeros(trials), parts))[1]
+
+    plain = {trials: np.sqrt(0.01 / (trials - 1)) for trials in (2, 20)}
+    assert error(2) == pytest.approx(1.837 * plain[2], rel=1e-3)
+    assert error(20) == pytest.approx(plain[20], rel=0.05)
+
+
 class _Fixed:
     """A learner whose answers are right with a given chance."""
 
