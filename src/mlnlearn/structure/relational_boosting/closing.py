@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice, permutations
+from itertools import combinations, islice, pairwise, permutations
 from typing import TypeAlias
 
 import numpy as np
@@ -132,8 +132,10 @@ class ClosingSearch:
             strength = csr_array(self._matrices[hop].T @ pulls)
             if strength.nnz <= _MOST:
                 pulled[hop] = strength
-        yield from _best(list(self._two((start, end), goal, first, pulled)), self.most)
-        yield from _best(list(self._three((start, end), goal, first, pulled)), self.most)
+        two, three = self._two(goal, first, pulled), self._three(goal, first, pulled)
+        for found in (two, three):
+            for hops in _best(list(found), self.most):
+                yield Between(start, end, hops)
 
     def _pulls(self, start: str, end: str, gradients: Floats) -> csr_array:
         """Return the gradients of examples as a matrix of what their two links point to."""
@@ -144,12 +146,8 @@ class ClosingSearch:
         return csr_array((strength, (rows[known], columns[known])), (rows_size, columns_size))
 
     def _two(
-        self,
-        ends: tuple[str, str],
-        goal: str,
-        first: list[tuple[Hop, _Places]],
-        pulled: dict[Hop, csr_array],
-    ) -> Iterator[tuple[float, Between]]:
+        self, goal: str, first: list[tuple[Hop, _Places]], pulled: dict[Hop, csr_array]
+    ) -> Iterator[_Strengths]:
         """Yield connections by two hops with their strength, those by one place all at once."""
         for middle in dict.fromkeys(leads for _, leads in first):
             ones = [hop for hop, leads in first if leads == middle and hop in pulled]
@@ -159,17 +157,11 @@ class ClosingSearch:
             for one in ones:
                 rows = float(self._matrices[one].sum()) + into.rows
                 strengths = np.abs(into.products(pulled[one])) / np.sqrt(1.0 + rows)
-                for other, strength in zip(into.hops, strengths.tolist(), strict=True):
-                    if not _returns(one, other):
-                        yield strength, Between(*ends, (one, other))
+                yield _Strengths(strengths, (one,), into.hops)
 
     def _three(
-        self,
-        ends: tuple[str, str],
-        goal: str,
-        first: list[tuple[Hop, _Places]],
-        pulled: dict[Hop, csr_array],
-    ) -> Iterator[tuple[float, Between]]:
+        self, goal: str, first: list[tuple[Hop, _Places]], pulled: dict[Hop, csr_array]
+    ) -> Iterator[_Strengths]:
         """Yield connections by three hops with their strength, while there is work left to do."""
         work = _WORK * self.most
         finals = [
@@ -193,9 +185,7 @@ class ClosingSearch:
                 if both.nnz > _MOST:
                     continue
                 strengths = np.abs(middles.products(both)) / np.sqrt(1.0 + 2.0 * middles.rows)
-                for hop, strength in zip(middles.hops, strengths.tolist(), strict=True):
-                    if not _returns(one, hop) and not _returns(hop, final):
-                        yield strength, Between(*ends, (one, hop, final))
+                yield _Strengths(strengths, (one,), middles.hops, (final,))
 
     def _first(self, source: str) -> list[tuple[Hop, _Places]]:
         """Return hops from a row set, with what they lead to."""
@@ -249,9 +239,44 @@ class ClosingSearch:
         return self._hubs[hop, turned]
 
 
-def _best(found: list[tuple[float, Between]], most: int) -> list[Between]:
-    order = sorted(range(len(found)), key=lambda at: (-found[at][0], at))
-    return [found[at][1] for at in order[:most] if found[at][0] > 0]
+@dataclass(frozen=True, eq=False)
+class _Strengths:
+    """How strong connections are that differ by one hop.
+
+    Attributes
+    ----------
+    values, hops
+        The strength with each of the hops.
+    before, after
+        The hops before and after it.
+    """
+
+    values: Floats
+    before: tuple[Hop, ...]
+    hops: list[Hop]
+    after: tuple[Hop, ...] = ()
+
+    def path(self, at: int) -> tuple[Hop, ...]:
+        """Return all hops of a connection."""
+        return (*self.before, self.hops[at], *self.after)
+
+
+def _best(found: list[_Strengths], most: int) -> Iterator[tuple[Hop, ...]]:
+    """Yield the hops of the strongest connections, without those that go back where they came."""
+    if not found:
+        return
+    ends = np.cumsum([len(one.values) for one in found])
+    strengths = np.concatenate([one.values for one in found])
+    yielded = 0
+    for at in np.argsort(-strengths, kind="stable").tolist():
+        if yielded == most or not strengths[at] > 0:
+            return
+        block = int(np.searchsorted(ends, at, side="right"))
+        one = found[block]
+        hops = one.path(at - int(ends[block]) + len(one.values))
+        if not any(_returns(*pair) for pair in pairwise(hops)):
+            yielded += 1
+            yield hops
 
 
 def _returns(one: Hop, other: Hop) -> bool:

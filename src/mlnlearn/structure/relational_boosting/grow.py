@@ -146,7 +146,9 @@ class _SplitSearch:
         self.histograms = Histograms(binned, rows, gradients, curvatures, use)
         given = binned.dense_doubts
         self.doubts = np.zeros(binned.dense) if given is None else settings.caution * given
-        self.column_doubts = settings.caution * binned.doubts[self.histograms.columns]
+        self.chosen = np.flatnonzero(use[: binned.dense])
+        self.columns = use[binned.dense :]
+        self.column_doubts = settings.caution * binned.doubts
 
     def looked(self, places: Ints) -> tuple[Cut, Floats]:
         """Return the best split of some examples, and their sums."""
@@ -159,15 +161,14 @@ class _SplitSearch:
         caution = self.settings.caution
         if len(places) < 2 * least:
             return nothing
-        histograms, outputs = self.histograms, self.outputs
+        outputs, starts = self.outputs, self.binned.starts
         whole = sums[-1, :outputs], sums[-1, outputs:-1]
-        dense = histograms.starts[-1]
         gain, feature, passing = _best_dense(
             self.binned.kinds,
             self.doubts,
-            histograms.chosen,
-            histograms.starts,
-            sums[:dense],
+            self.chosen,
+            starts,
+            sums[: starts[-1]],
             whole,
             len(places),
             least,
@@ -175,12 +176,17 @@ class _SplitSearch:
             caution * _NAMES_RIDGE,
             caution * (_NAMES_CHANCE if outputs == 1 else _NAMES_CHANCE_OF_SEVERAL),
         )
-        if len(histograms.columns):
-            sparse_gain, place = _best_sparse(
-                self.column_doubts, sums[dense:-1], whole, len(places), least, ridge
+        if len(self.columns):
+            sparse_gain, column = _best_sparse(
+                self.columns,
+                self.column_doubts,
+                sums[starts[-1] : -1],
+                whole,
+                len(places),
+                least,
+                ridge,
             )
             if sparse_gain > gain:
-                column = int(histograms.columns[place])
                 return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
@@ -267,7 +273,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
     best_passing = np.zeros(256, np.bool_)
     for number in range(len(chosen)):
         feature = chosen[number]
-        start, end = starts[number], starts[number + 1]
+        start, end = starts[feature], starts[feature + 1]
         sums, weights = all_sums[start:end], all_weights[start:end]
         counts = all_counts[start:end]
         size = end - start - 2
@@ -350,22 +356,22 @@ def _scan(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _best_sparse(doubts, added, both, total, least, ridge):  # type: ignore[no-untyped-def]
-    """Find the best split of a node by a sparse column: its gain and place."""
+def _best_sparse(columns, doubts, added, both, total, least, ridge):  # type: ignore[no-untyped-def]
+    """Find the best split of a node by a sparse column: its gain and number."""
     whole, whole_curved = both
     outputs = len(whole)
     base = _score(whole, whole_curved, ridge)
-    best, best_place = 0.0, -1
-    for place in range(len(doubts)):
-        count = added[place, 2 * outputs]
-        if count < least or total - count < least:
+    best, best_column = 0.0, -1
+    for column in range(len(columns)):
+        count = added[column, 2 * outputs]
+        if not columns[column] or count < least or total - count < least:
             continue
-        gain = -base - doubts[place]
+        gain = -base - doubts[column]
         for output in range(outputs):
-            here, curved = added[place, output], added[place, outputs + output]
+            here, curved = added[column, output], added[column, outputs + output]
             gain += here * here / (curved + ridge)
             rest = whole[output] - here
             gain += rest * rest / (whole_curved[output] - curved + ridge)
         if gain > best + 1e-12:
-            best, best_place = gain, place
-    return best, best_place
+            best, best_column = gain, column
+    return best, best_column

@@ -101,9 +101,9 @@ class Histograms:
     """Sums over examples by the bins of features: of gradients, of curvatures, and counts.
 
     A row of the sums is a bin; those of sparse columns come after those of features in bins, and
-    the sums over all bins of a feature are last. Examples are told by their place among those that
-    take part. Of a feature that most examples have in the same bin, the others are added up, and
-    that bin has what they leave of the whole.
+    the sums over all examples are last. Examples are told by their place among those that take
+    part. Of a feature that most examples have in the same bin, the others are added up, and that
+    bin has what they leave of the whole.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ class Histograms:
     gradients, curvatures
         Of these examples, (examples, outputs).
     use
-        Which features (and sparse columns, after them) are of interest.
+        Which features (and sparse columns, after them) are of interest: the sums of others need
+        not be there.
     """
 
     def __init__(
@@ -123,38 +124,27 @@ class Histograms:
         curvatures: Floats,
         use: NDArray[np.bool_],
     ) -> None:
-        self.chosen = np.flatnonzero(use[: binned.dense])
-        self.columns = np.flatnonzero(use[binned.dense :])
-        self.starts = np.concatenate([[0], np.cumsum(binned.sizes[self.chosen] + 2)])
-        self._size = int(self.starts[-1]) + len(self.columns) + 1
+        self._binned, self._rows = binned, rows
         self._slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
-        others = binned.others
-        listed = others.listed[self.chosen]
-        self._by_bin = np.flatnonzero(~listed)
-        self._bins = binned.bins[np.ix_(self.chosen[~listed], rows)]
-        # of each bin of all features and columns, the row of the sums, if there is one
-        bins = np.full(binned.starts[-1], -1, np.int32)
-        used = np.repeat(use[: binned.dense], np.diff(binned.starts))
-        bins[used] = np.arange(self.starts[-1])
-        columns = np.full(len(use) - binned.dense, -1, np.int32)
-        columns[self.columns] = self.starts[-1] + np.arange(len(self.columns))
-        self._listed = np.flatnonzero(listed)
-        self._usual = bins[others.usual[self.chosen]]
-        self._pointers, self._places = _places(
-            rows, others.indptr, others.entries, bins, binned.indptr, binned.indices, columns
-        )
+        chosen, listed = use[: binned.dense], binned.others.listed
+        self._by_bin, self._listed = np.flatnonzero(chosen & ~listed), np.flatnonzero(listed)
+        self._bins = binned.bins[np.ix_(self._by_bin, rows)]
 
     def sums(self, some: Ints) -> Floats:
         """Return the sums over some examples."""
-        found = np.zeros((self._size, self._slopes.shape[1]))
-        found[-1] = self._slopes[some].sum(axis=0)
-        one = self._slopes.shape[1] == 3
-        add_bins, add_places = (
-            (_add_bins_of_one, _add_places_of_one) if one else (_add_bins, _add_places)
+        binned, others, slopes = self._binned, self._binned.others, self._slopes
+        starts = binned.starts
+        found = np.zeros((starts[-1] + len(binned.doubts) + 1, slopes.shape[1]))
+        found[-1] = slopes[some].sum(axis=0)
+        one = slopes.shape[1] == 3
+        add_bins, add_entries = (
+            (_add_bins_of_one, _add_entries_of_one) if one else (_add_bins, _add_entries)
         )
-        add_bins(found, self._bins, self._by_bin, self.starts, some, self._slopes)
-        add_places(found, self._pointers, self._places, some, self._slopes)
-        _add_usual(found, self._listed, self._usual, self.starts)
+        add_bins(found, self._bins, self._by_bin, starts, some, slopes)
+        rows = self._rows[some]
+        add_entries(found, others.indptr, others.entries, rows, some, slopes)
+        add_entries(found[starts[-1] :], binned.indptr, binned.indices, rows, some, slopes)
+        _add_usual(found, self._listed, others.usual, starts)
         return found
 
 
@@ -184,47 +174,23 @@ def _entries(bins, usual, listed, starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _places(rows, indptr, entries, bins, column_pointers, columns, of_column):  # type: ignore[no-untyped-def]
-    """List the rows of the sums that each example is added to."""
-    most = 1  # one more than there are: what is not taken is written over
-    for row in rows:
-        most += indptr[row + 1] - indptr[row] + column_pointers[row + 1] - column_pointers[row]
-    pointers = np.zeros(len(rows) + 1, np.int64)
-    found = np.empty(most, np.int32)
-    here = 0
-    for at in range(len(rows)):
-        row = rows[at]
-        for entry in range(indptr[row], indptr[row + 1]):
-            place = bins[entries[entry]]
-            found[here] = place
-            here += place >= 0
-        for entry in range(column_pointers[row], column_pointers[row + 1]):
-            place = of_column[columns[entry]]
-            found[here] = place
-            here += place >= 0
-        pointers[at + 1] = here
-    return pointers, found
-
-
-@njit(cache=True)
-def _add_places(found, pointers, places, some, slopes):  # type: ignore[no-untyped-def]
-    """Add examples to the rows of the sums that are listed."""
+def _add_entries(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
+    """Add examples to the rows of the sums that are listed for them."""
     for at in range(len(some)):
         example = some[at]
-        for entry in range(pointers[example], pointers[example + 1]):
-            place = places[entry]
+        for entry in range(indptr[rows[at]], indptr[rows[at] + 1]):
+            place = entries[entry]
             for output in range(slopes.shape[1]):
                 found[place, output] += slopes[example, output]
 
 
 @njit(cache=True)
-def _add_places_of_one(found, pointers, places, some, slopes):  # type: ignore[no-untyped-def]
+def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
     """Do the same where there is one output."""
     for at in range(len(some)):
-        example = some[at]
-        gradient, curvature = slopes[example, 0], slopes[example, 1]
-        for entry in range(pointers[example], pointers[example + 1]):
-            place = places[entry]
+        gradient, curvature = slopes[some[at], 0], slopes[some[at], 1]
+        for entry in range(indptr[rows[at]], indptr[rows[at] + 1]):
+            place = entries[entry]
             found[place, 0] += gradient
             found[place, 1] += curvature
             found[place, 2] += 1.0
