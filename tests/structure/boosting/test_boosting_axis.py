@@ -259,6 +259,8 @@ def test_the_model_knows_genres_that_a_file_does_not_mention():
         answers = model.query(Database.from_facts(MARKED, facts))
     assert len(answers) == 3
     assert sum(answer.probability for answer in answers) == pytest.approx(1.0)
+    listed = Database.from_facts(model.schema, facts)
+    assert listed.domains["genre"].names == GENRES  # read with the model's schema, as files are
     with pytest.warns(match="Folk, Jazz, Rock"):
         larger = model.query(Database.from_facts(MARKED, facts, domains={"genre": ["Polka"]}))
     polka = next(a.probability for a in larger if a.atom.terms[1].name == "Polka")
@@ -275,6 +277,11 @@ def test_explanations_add_up_and_pages_show_vectors(kind, schema):
     atoms = positives_and_negatives([data], "kind")
     place = list(atoms.rows([data])).index(("T1", "Jazz"))
     assert found.probability == pytest.approx(model.probabilities(data, atoms)[place], abs=1e-9)
+    shown = {part.rule for part in found.contributions}
+    assert shown <= {rule for rule, _ in model.rules()}
+    assert any(rule.endswith("kind(t1,Jazz)") for rule in shown)
+    if schema is MARKED:  # beside the rival's rules
+        assert any(rule.endswith(f"kind(t1,{found.against.terms[1]})") for rule in shown)
     page = report_page(model, [data])
     assert "Jazz" in str(page)
     rules = model.rules()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Mask, is_true
@@ -14,7 +15,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom, Predicate
 from mlnlearn.logistic import expit
-from mlnlearn.model.boosted.evaluate import Floats, leaf_values, routes
+from mlnlearn.model.boosted.evaluate import Floats, routes
 from mlnlearn.model.boosted.hidden.atoms import HiddenAtoms, forgotten_targets
 from mlnlearn.model.boosted.hidden.components import hidden_components
 from mlnlearn.model.boosted.hidden.enumeration import enumerated
@@ -29,6 +30,7 @@ from mlnlearn.model.boosted.rules import (
     Leaf,
     Step,
     TargetRules,
+    TreeBranch,
     nodes,
     roots,
     spelt_out,
@@ -191,10 +193,20 @@ def _own_parts(
                     some = np.flatnonzero(stop.reached).astype(np.int64)
                     counts = stop.counts[some]
                     times = np.ones(len(some)) if existential else counts.astype(np.float64)
-                    given: Floats | float = node.value
-                    if node.by is not None:
-                        given = leaf_values(node, world)[atoms[node.by.place + 1, some]]
-                    yield naming.rule(body), some, counts, given * times
+                    constants = _constants(node, world, atoms[:, some])
+                    path = TreeBranch(body, (), node.value, node.by)
+                    for name, text, value in naming.weighted(path):
+                        here = np.flatnonzero(constants == name) if name else slice(None)
+                        yield text, some[here], counts[here], value * times[here]
+
+
+def _constants(leaf: Leaf, world: Objects, atoms: Codes) -> NDArray[np.object_]:
+    """Return the constant of each atom that a leaf's vector, if it has one, is about."""
+    if leaf.by is None:
+        return np.empty(0, object)
+    names, codes = world.values(leaf.by.kind)
+    found: NDArray[np.object_] = np.array(list(names), object)[codes[atoms[leaf.by.place + 1]]]
+    return found
 
 
 def _body_parts(

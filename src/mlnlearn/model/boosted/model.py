@@ -290,7 +290,7 @@ class BoostedModel(Shown, Plots, SavedModel):
             result += naming.clauses(rules)
             for step in rules.steps:
                 if isinstance(step, Tree):
-                    result += [rule for path in step.paths for rule in naming.weighted(path)]
+                    result += [rule[1:] for path in step.paths for rule in naming.weighted(path)]
         return result
 
     def importance(self) -> dict[str, float]:

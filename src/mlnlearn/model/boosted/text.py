@@ -63,8 +63,10 @@ class Naming:
         """Return ``body => head`` as text."""
         return f"{self.conjunction(body)} => {self.head}" if body else str(self.head)
 
-    def weighted(self, path: TreeBranch) -> Iterator[tuple[str, float]]:
+    def weighted(self, path: TreeBranch) -> Iterator[tuple[str | None, str, float]]:
         """Yield ``body => head`` with the value for all heads, then those added by constant.
+
+        In front stands the constant whose heads the rule is about; None for all.
 
         Examples
         --------
@@ -72,14 +74,14 @@ class Naming:
         >>> naming = Naming(Predicate("is", ("track", "genre")))
         >>> jazz = ByConstant.of(1, "genre", {"Jazz": 0.5})
         >>> list(naming.weighted(TreeBranch((), (), 0.0, jazz)))
-        [('is(t1,Jazz)', 0.5)]
+        [('Jazz', 'is(t1,Jazz)', 0.5)]
         """
         if path.value or path.by is None:
-            yield self.rule(path.body), path.value
+            yield None, self.rule(path.body), path.value
         if path.by is not None:
             formula = _implies(self.atoms(path.body), self.head)
             for name, value in path.by.added.items():
-                yield str(self.of_constant(formula, path.by.place, name)), value
+                yield name, str(self.of_constant(formula, path.by.place, name)), value
 
     def of_constant(self, formula: Formula, place: int, name: str) -> Formula:
         """Return a formula about the heads of one constant."""
@@ -97,7 +99,7 @@ class Naming:
         weights = {str(self.head): rules.intercept}
         for step in (rules.prior, *rules.steps):
             if isinstance(step, ClauseList):
-                for text, weight in (w for path in paths(step) for w in self.weighted(path)):
+                for _, text, weight in (w for path in paths(step) for w in self.weighted(path)):
                     weights[text] = weights.get(text, 0.0) + weight
         return list(weights.items())
 

@@ -13,6 +13,7 @@ from mlnlearn.counting.pattern import Body, Pattern
 from mlnlearn.data.examples import Examples
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Predicate
+from mlnlearn.logic.schema import Schema
 from mlnlearn.logistic import expit
 from mlnlearn.model.boosted.evaluate import routes
 from mlnlearn.model.boosted.model import BoostedModel
@@ -156,7 +157,14 @@ class ClassBoosting:
     def fitted(self) -> Fitted[BoostedModel, Notes]:
         """Return the model as it stands."""
         rules = self.state.rules(self.best)
-        return Fitted(BoostedModel(self.world.schema, self.base.existential, (rules,)), Notes())
+        return Fitted(BoostedModel(self._schema(), self.base.existential, (rules,)), Notes())
+
+    def _schema(self) -> Schema:
+        """Return the schema with the constants of the axis, which data to come may not mention."""
+        schema, axis = self.world.schema, self.state.axis
+        if axis.kind in schema.declared:
+            return schema
+        return replace(schema, listed={**schema.listed, axis.kind: axis.names})
 
     def step(self) -> None:
         """Fit one tree, or list of clauses; then update the potentials."""
