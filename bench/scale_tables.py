@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+import mlnlearn as ml
 from bench.scale_tasks import declared_campus
 
 MAPPING = "mapping.toml"
@@ -89,3 +90,24 @@ def _pairs(
         drawn = rng.integers(low * right, high * right, size=number * (high - low) // left)
         keys = np.unique(drawn)
         yield (keys // right).astype(np.int32), (keys % right).astype(np.int32)
+
+
+def campus_facts(folder: Path) -> int:
+    """Return how many facts the tables hold: a value of each entity, each link and its value."""
+    with duckdb.connect() as connection:
+        rows = {
+            file.stem: connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
+            for file in folder.glob("*.parquet")
+        }
+    return int(sum(rows.values()) + rows["taken"] + rows["hired"])
+
+
+def joined_in_place(folder: Path) -> str:
+    """Learn a net and rules from tables that stay in Parquet files."""
+    fitted = ml.LAJDT().fit(ml.tables_in_place(folder, folder / MAPPING))
+    left = "; ".join(("", *fitted.notes.remarks))
+    return f"{fitted.model.parameter_counts()['leaf_values']} rules{left}"
+
+
+TABLES_IN_PLACE: dict[str, Callable[[Path], str]] = {"learn-and-join in place": joined_in_place}
+"""Tasks on tables of a campus in Parquet files, by DuckDB."""

@@ -195,6 +195,24 @@ def joined(loaded: Loaded) -> str:
     return f"{model.parameter_counts()['leaf_values']} rules"
 
 
+def joined_by_threads(loaded: Loaded) -> str:
+    """Compare the seconds on the clock of one thread and of two, which take turns."""
+    took: list[list[float]] = []
+    told = set()
+    for _ in range(6):
+        turn = []
+        for workers in (1, 2):
+            started = time.perf_counter()
+            model = ml.LAJDT().fit(loaded, ml.Run(workers=workers)).model
+            turn.append(time.perf_counter() - started)
+            told.add((str(model.net), tuple(model.weights.tolist())))
+        took.append(turn)
+    one, two = np.median(took[1:], axis=0).tolist()  # the first turn warms up
+    same = "same model" if len(told) == 1 else "OTHER MODEL"
+    clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s, load {os.getloadavg()[0]:.0f}"
+    return f"{same}; {clock}: {one / two:.2f} times"
+
+
 def campus(students: int, seed: int = 0) -> Loaded:
     """Make up tables: students, professors and courses, who takes which and who works for whom.
 
@@ -295,5 +313,8 @@ IN_PLACE: dict[str, Callable[[Database], str]] = {
 }
 """Tasks on the same facts in Parquet files, by DuckDB."""
 
-ON_TABLES: dict[str, Callable[[Loaded], str]] = {"learn-and-join": joined}
+ON_TABLES: dict[str, Callable[[Loaded], str]] = {
+    "learn-and-join": joined,
+    "learn-and-join, 1 and 2 threads": joined_by_threads,
+}
 """Tasks on tables of a campus, in memory."""
