@@ -68,7 +68,7 @@ def sort_keys(keys: Ints) -> tuple[Ints, Ints]:
     return order, np.right_shift(together, bits, out=together)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add_into(sums, places, counts):  # type: ignore[no-untyped-def]
     """Add counts at places; tell whether no sum left 64 bits on the way."""
     # compiled code may assume that sums do not wrap, so the room left is looked at beforehand
@@ -132,7 +132,7 @@ def distinct_rows(
     return np.searchsorted(known, rows).astype(np.int32), tuple(distinct)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _run_sums(ordered, order, counts):  # type: ignore[no-untyped-def]
     """Add up counts of equal keys: the first row of each, its sum, and whether all fit 64 bits."""
     runs = 1
@@ -152,7 +152,7 @@ def _run_sums(ordered, order, counts):  # type: ignore[no-untyped-def]
     return first, sums, fits
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _products_fit(left, right):  # type: ignore[no-untyped-def]
     for row in range(len(left)):
         if left[row] != 0 and abs(right[row]) > _TOP // abs(left[row]):

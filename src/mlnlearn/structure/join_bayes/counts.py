@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Codes, Ints, distinct_rows, group_sums, times
 from mlnlearn.counting.budget import Room
 from mlnlearn.counting.sparse import SparseTable, join_all, sum_out
+from mlnlearn.errors import CountOverflowError, MemoryLimitError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.resources import in_use
-from mlnlearn.run import check_time
+from mlnlearn.run import check_time, workers_of_run
 from mlnlearn.structure.join_bayes.encode import CountedData, EncodedData
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
-from mlnlearn.structure.join_bayes.work import FAMILY, Work
+from mlnlearn.structure.join_bayes.work import FAMILY, OutOfWorkError, Work
+from mlnlearn.threads import in_order
 
 POPULATION = "population"
 """The column of populations, in tables of counts."""
@@ -150,6 +152,17 @@ class Counter(ABC):
             self._memory[key] = found
         return found if found.nodes == wanted else found.project(wanted)
 
+    @abstractmethod
+    def ahead(
+        self,
+        families: Iterable[tuple[tuple[NetNode, ...], Sequence[Relationship]]],
+        scope: Iterable[Variable] = (),
+    ) -> None:
+        """Count families that may be asked for next, each with what holds, by all threads.
+
+        What is asked for, and what it takes, is as if it were counted then.
+        """
+
     def forget(self) -> None:
         """Forget what was counted, so that further work does not depend on what came before."""
         self._memory.clear()
@@ -226,6 +239,8 @@ class FamilyCounter(Counter):
         super().__init__(data.layout, work)
         self._completed = [FamilyCounter(completion, (), self.work) for completion in completions]
         self._profiles: dict[tuple[NetNode, ...], tuple[Codes, tuple[Codes, ...]]] = {}
+        self._profile_rows = 0
+        self._counted: dict[tuple[object, ...], _Ahead] = {}
 
     def estimate(self, families: int, links: int) -> int:
         """Return about how much work it is to count some families on a chain of so many links."""
@@ -234,11 +249,53 @@ class FamilyCounter(Counter):
     def forget(self) -> None:
         """Forget what was counted, so that further work does not depend on what came before."""
         super().forget()
+        self._counted.clear()
         self._profiles.clear()
+        self._profile_rows = 0
         for part in self._completed:
             part.forget()
 
+    def ahead(
+        self,
+        families: Iterable[tuple[tuple[NetNode, ...], Sequence[Relationship]]],
+        scope: Iterable[Variable] = (),
+    ) -> None:
+        """Count families that may be asked for next, by all threads."""
+        if workers_of_run() < 2:
+            return
+        around = frozenset(scope)
+        missing: dict[tuple[object, ...], tuple[tuple[NetNode, ...], Sequence[Relationship]]] = {}
+        for family in families:
+            key = (frozenset(family[0]), around, frozenset(family[1]))
+            if key not in self._memory and key not in self._counted:
+                missing.setdefault(key, family)  # in the order in which it is asked for first
+
+        def count(family: tuple[tuple[NetNode, ...], Sequence[Relationship]]) -> _Ahead | None:
+            nodes, true = family
+            with self.work.apart() as noted:
+                try:
+                    return _Ahead(self._made(nodes, around, tuple(true)), noted)
+                except (OutOfWorkError, MemoryLimitError, CountOverflowError):
+                    return None  # it will be said to whoever asks for it
+
+        if len(missing) > 1:
+            found = zip(missing, in_order(count, list(missing.values())), strict=True)
+            self._counted.update((key, ahead) for key, ahead in found if ahead is not None)
+
     def _family(
+        self,
+        nodes: tuple[NetNode, ...],
+        scope: frozenset[Variable],
+        true: tuple[Relationship, ...],
+    ) -> Counts:
+        ahead = self._counted.pop((frozenset(nodes), scope, frozenset(true)), None)
+        if ahead is None:
+            return self._made(nodes, scope, true)
+        for rows in ahead.work:
+            self.work.add(rows)
+        return ahead.found
+
+    def _made(
         self,
         nodes: tuple[NetNode, ...],
         scope: frozenset[Variable],
@@ -307,9 +364,20 @@ class FamilyCounter(Counter):
         if found is None:
             columns = [self.data.values[node.predicate.name] for node in attributes]
             found = distinct_rows(columns, [node.size + 1 for node in attributes])
-            self._make_room(len(found[0]) + len(found[1][0]) * len(columns))
+            self._profile_rows += len(found[0]) + len(found[1][0]) * len(columns)
+            if self._profile_rows > _REMEMBERED_ROWS:
+                self._profiles.clear()
+                self._profile_rows = 0
             self._profiles[attributes] = found
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Ahead:
+    """What came of counting a family ahead, and the work it was, as `Work.add` was told of it."""
+
+    found: Counts
+    work: list[int]
 
 
 def variables_of(

@@ -26,6 +26,7 @@ from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks, e
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins
+from mlnlearn.threads import in_order
 
 special = late("scipy.special")
 
@@ -96,27 +97,55 @@ def attribute_rows(counter: FamilyCounter, families: Sequence[FamilyRules]) -> l
     Groundings for which all counts are the same have the same features, so that these are made for
     one of them.
     """
-    return [_rows(counter, families, node) for node in attributes_of(counter.data.layout)]
+    nodes = list(attributes_of(counter.data.layout))
+    jobs = [
+        (GroundBuilder(counter, node), look) for node in nodes for look in looks_of(families, node)
+    ]
+    counted = in_order(lambda job: _marked(*job), jobs)
+    found = []
+    for node in nodes:
+        looks = list(looks_of(families, node))
+        rows = [next(counted) for _ in looks]
+        found.append(_rows(counter, families, node, looks, rows))
+    return found
 
 
-def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode) -> FeatureRows:
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """Counts, the grounding that each row is about, and a mark of what each grounding has."""
+
+    counts: Counts
+    groundings: Ints
+    marks: Ints
+
+
+def _marked(builder: GroundBuilder, look: Look) -> _Marked:
+    counts = builder.counted(look)
+    groundings = builder.grounding(counts)
+    marks = np.zeros(len(builder.counter.data.values[builder.node.predicate.name]), np.int64)
+    add_marks(marks, groundings, counts.columns, counts.counts)
+    return _Marked(counts, groundings, marks)
+
+
+def _rows(
+    counter: FamilyCounter,
+    families: Sequence[FamilyRules],
+    node: NetNode,
+    looks: Sequence[Look],
+    counted: Sequence[_Marked],
+) -> FeatureRows:
     data = counter.data
     builder, truth = GroundBuilder(counter, node), data.values[node.predicate.name]
-    looks = list(looks_of(families, node))
-    counted = [builder.counted(look) for look in looks]
-    groundings = [builder.grounding(counts) for counts in counted]
-    marks = np.zeros((len(truth), len(looks) + 1), np.int64)
+    marks = [part.marks for part in counted]
     if data.populations > 1:
         first = data.links[node.relationship.name][0] if node.relationship else slice(None)
-        marks[:, -1] = data.owner[node.predicate.types[0]][first]
-    for look, counts in enumerate(counted):
-        add_marks(marks[:, look], groundings[look], counts.columns, counts.counts)
-    group, chosen = equal_rows(marks)
+        marks.append(data.owner[node.predicate.types[0]][first].astype(np.int64))
+    group, chosen = equal_rows(np.stack([*marks, np.zeros(len(truth), np.int64)], axis=1))
     place = np.full(len(truth), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
-    for own, counts, rows in zip(looks, counted, groundings, strict=True):
-        kept = np.flatnonzero(place[rows] >= 0)
-        builder.emit(own, counts.at(kept), place[rows[kept]])
+    for look, part in zip(looks, counted, strict=True):
+        kept = np.flatnonzero(place[part.groundings] >= 0)
+        builder.emit(look, part.counts.at(kept), place[part.groundings[kept]])
     matrix = builder.matrix(len(chosen), sum(family.size for family in families))
     return FeatureRows.of(node, matrix, truth, group)
 

@@ -15,7 +15,7 @@ constraints and whose score is higher.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 
@@ -38,6 +38,9 @@ from mlnlearn.structure.join_bayes.graphs import (
 LocalScore = Callable[[int, tuple[int, ...]], float]
 """Score of a node (first) given its parents, in ascending order."""
 
+Ahead = Callable[[Sequence[tuple[int, tuple[int, ...]]]], None]
+"""Is told of nodes and their parents whose scores are asked for next."""
+
 RESTARTS = 10
 """How often a search starts again by default."""
 _STEP = 1e-7
@@ -55,6 +58,7 @@ def greedy_equivalence_search(
     partners: int | None = None,
     patience: int = 5,
     restarts: int = RESTARTS,
+    ahead: Ahead | None = None,
 ) -> Dag:
     """Return a DAG of high score, as one set of parents a node.
 
@@ -76,6 +80,8 @@ def greedy_equivalence_search(
     restarts
         How often to start again from the best DAG with some edges changed at random (always the
         same ones: the search is repeatable).
+    ahead
+        Is told of families before their scores are asked for, several at a time.
 
     Examples
     --------
@@ -91,7 +97,8 @@ def greedy_equivalence_search(
     problem = _refused(tuple(start), rules)
     if problem:
         raise InputError(problem)
-    search = _EdgeSearch(size, score, rules, size if max_parents is None else max_parents)
+    most = size if max_parents is None else max_parents
+    search = _EdgeSearch(size, score, rules, most, ahead)
     if partners is not None:
         search.rules = search.screened(tuple(start), partners)
     ends = []
@@ -128,6 +135,7 @@ class _EdgeSearch:
     score: LocalScore
     rules: EdgeConstraints
     max_parents: int
+    ahead: Ahead | None = None
     pattern: MixedGraph = field(init=False)
     dag: Dag = field(init=False, default=())
     total: float = field(init=False, default=0.0)
@@ -141,11 +149,25 @@ class _EdgeSearch:
             found = self.known[key] = self.score(node, tuple(bits(parents)))
         return found
 
+    def expect(self, families: Iterable[tuple[int, int]]) -> None:
+        """Say which families are asked for next, as nodes and sets of parents."""
+        if self.ahead is not None:
+            new = [key for key in dict.fromkeys(families) if key not in self.known]
+            if len(new) > 1:
+                self.ahead([(node, tuple(bits(parents))) for node, parents in new])
+
     def sum_of(self, dag: Dag) -> float:
         return sum(self.local(node, parents) for node, parents in enumerate(dag))
 
     def screened(self, start: Dag, partners: int) -> EdgeConstraints:
         """Forbid the edges between nodes that are not among each other's best partners."""
+        self.expect(
+            (child, parents)
+            for x, y in combinations(range(self.size), 2)
+            for parent, child in ((x, y), (y, x))
+            if self.rules.allows(parent, child) and not start[child] >> parent & 1
+            for parents in (start[child] | 1 << parent, start[child])
+        )
         near: list[list[tuple[float, int]]] = [[] for _ in range(self.size)]
         for x, y in combinations(range(self.size), 2):
             gains = [
@@ -166,6 +188,7 @@ class _EdgeSearch:
         return EdgeConstraints(self.rules.required, self.rules.forbidden | far)
 
     def become(self, dag: Dag) -> None:
+        self.expect(enumerate(dag))
         self.dag, self.total = dag, self.sum_of(dag)
         self.pattern = pattern_of(dag, self.rules)
 
@@ -188,7 +211,29 @@ class _EdgeSearch:
 
     def insertions(self) -> Iterator[tuple[float, MixedGraph | None]]:
         """Yield patterns with one more edge, by falling gain (Chickering 2003, theorem 15)."""
+        open_edges = list(self._open_edges())
+        self.expect(
+            (y, parents)
+            for x, y, near, turned in open_edges
+            for above in [near | turned | self.pattern.parents[y]]
+            for parents in (above | 1 << x, above)
+        )
         found = []
+        for x, y, near, turned in open_edges:
+            above = near | turned | self.pattern.parents[y]
+            gain = self.local(y, above | 1 << x) - self.local(y, above)
+            if gain > _STEP:
+                found.append((gain, x, y, near, turned))
+        for gain, x, y, near, turned in sorted(found, key=lambda item: (-item[0], *item[1:])):
+            if self.pattern.blocked(y, x, near | turned):
+                changed = self.pattern.copy()
+                changed.direct(x, y)
+                for other in bits(turned):
+                    changed.direct(other, y)
+                yield gain, changed
+
+    def _open_edges(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield what an edge x -> y could be added with: common neighbours, and edges turned."""
         for y in range(self.size):
             for x in range(self.size):
                 if x == y or self.pattern.adjacent(y) >> x & 1 or not self.rules.allows(x, y):
@@ -199,18 +244,8 @@ class _EdgeSearch:
                 free = self.pattern.neighbours[y] & ~self.pattern.adjacent(x)
                 for turned in self._cliques(near, free):
                     above = near | turned | self.pattern.parents[y]
-                    if above.bit_count() >= self.max_parents:
-                        continue
-                    gain = self.local(y, above | 1 << x) - self.local(y, above)
-                    if gain > _STEP:
-                        found.append((gain, x, y, near, turned))
-        for gain, x, y, near, turned in sorted(found, key=lambda item: (-item[0], *item[1:])):
-            if self.pattern.blocked(y, x, near | turned):
-                changed = self.pattern.copy()
-                changed.direct(x, y)
-                for other in bits(turned):
-                    changed.direct(other, y)
-                yield gain, changed
+                    if above.bit_count() < self.max_parents:
+                        yield x, y, near, turned
 
     def _cliques(self, base: int, free: int) -> Iterator[int]:
         """Yield the subsets of `free` that form a clique together with `base`."""
@@ -297,6 +332,12 @@ class _EdgeSearch:
         which is the same up to rounding, comes near the best.
         """
         changes = list(single_changes(dag, self.rules, self.max_parents))
+        self.expect(
+            family
+            for change in changes
+            for node, new in change
+            for family in ((node, new), (node, dag[node]))
+        )
         gains = [(self._gain(dag, change), place) for place, change in enumerate(changes)]
         gains.sort(key=lambda item: -item[0])
         best: tuple[float, Dag] = (-math.inf, ())

@@ -8,7 +8,7 @@ found there is forbidden, so that each step only asks what the longer join can a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeVar
@@ -23,7 +23,12 @@ from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course
 from mlnlearn.structure.join_bayes.chains import Chain, longer_chains
 from mlnlearn.structure.join_bayes.counts import Counter
-from mlnlearn.structure.join_bayes.ges import RESTARTS, LocalScore, greedy_equivalence_search
+from mlnlearn.structure.join_bayes.ges import (
+    RESTARTS,
+    Ahead,
+    LocalScore,
+    greedy_equivalence_search,
+)
 from mlnlearn.structure.join_bayes.graphs import (
     Dag,
     EdgeConstraints,
@@ -327,6 +332,10 @@ class LearnAndJoin:
             counts = self.counter.count(family, scope=scope, true=true)
             return bdeu(counts, self.sample_size)
 
+        def ahead(families: Sequence[tuple[int, tuple[int, ...]]]) -> None:
+            named = [(nodes[child], *(nodes[p] for p in parents)) for child, parents in families]
+            self.counter.ahead([(family, true) for family in named], scope)
+
         # what a search may find follows from the data, and from the searches before it
         key = f"{self.label}{' '.join(map(str, nodes))} | {' '.join(str(r.link) for r in true)}"
         work = self.counter.work
@@ -337,18 +346,22 @@ class LearnAndJoin:
         else:
             self.counter.forget()
             before = work.spent
-            dag = self._found(len(nodes), score, constraints)
+            dag = self._found(len(nodes), score, constraints, ahead)
             self.journal.record(key, {"parents": list(dag), "work": work.spent - before})
         edges = {(nodes[p], nodes[child]) for child, above in enumerate(dag) for p in bits(above)}
         return Learned(nodes, frozenset(edges))
 
-    def _found(self, size: int, score: LocalScore, constraints: EdgeConstraints) -> Dag:
+    def _found(
+        self, size: int, score: LocalScore, constraints: EdgeConstraints, ahead: Ahead
+    ) -> Dag:
         """Search for a net, wide ones less thoroughly: where nothing is open there is none."""
         if not constraints.undecided(size):
             required = constraints.required_parents
             return tuple(required.get(node, 0) for node in range(size))
         if self.max_work is None or size <= WIDE:
-            return greedy_equivalence_search(size, score, constraints, max_parents=self.max_parents)
+            return greedy_equivalence_search(
+                size, score, constraints, max_parents=self.max_parents, ahead=ahead
+            )
         self.remarks.append(
             f"among {size} columns, each was compared with its {PARTNERS} nearest ones alone"
         )
@@ -360,6 +373,7 @@ class LearnAndJoin:
             max_parents=parents,
             partners=PARTNERS,
             restarts=RESTARTS * WIDE**2 // size**2,
+            ahead=ahead,
         )
 
 

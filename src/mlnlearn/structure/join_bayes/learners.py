@@ -152,7 +152,7 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
 
         imputation = Imputation(pooled, self.links, self.sample_size, self._most_work, course)
         structures = imputation.structures(search)
-        encoded = EncodedData(given, layout)
+        encoded = pooled if len(given) == 1 else EncodedData(given, layout)
         if course.run.max_seconds is None:  # none but the last is wanted
             structures = iter([_last(structures)])
         else:
@@ -246,6 +246,12 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
 
     def _families(self, counter: Counter, parents: Parents) -> list[FamilyRules]:
         layout = counter.data.layout
+        wanted = [
+            Family.of(child, above, layout, links=self.links)
+            for child, above in parents.items()
+            if child.main
+        ]
+        counter.ahead([((family.child, *family.parents), family.given) for family in wanted])
         found, own = [], []
         for child, above in parents.items():
             if not child.main:
@@ -410,6 +416,7 @@ def _table_counts(counter: Counter, child: NetNode, above: tuple[NetNode, ...]) 
 def _net(counter: Counter, parents: Parents, sample_size: float) -> ParametrizedBayesNet:
     """Return the net with its conditional tables, counted over all tuples of entities."""
     nodes = tuple(parents)
+    counter.ahead([((child, *above), ()) for child, above in parents.items()])
     place = {node: number for number, node in enumerate(nodes)}
     tables = []
     for child, above in parents.items():

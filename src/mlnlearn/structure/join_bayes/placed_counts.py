@@ -194,6 +194,13 @@ class PlacedCounter(Counter):
         """Return about how much work it is to count some families on a chain of so many links."""
         return families * FAMILY + links
 
+    def ahead(
+        self,
+        families: Iterable[tuple[tuple[NetNode, ...], Sequence[Relationship]]],
+        scope: Iterable[Variable] = (),
+    ) -> None:
+        """Do nothing: what a server counts at once, it counts by all threads."""
+
     def forget(self) -> None:
         """Forget what was counted, so that further work does not depend on what came before."""
         super().forget()
