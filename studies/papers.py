@@ -209,14 +209,18 @@ def made_table(folder: Path) -> str:
     rows.append(["all", f"{cpu:,.0f}", f"{wall:,.0f}", "", "", ""])
     kept = [name for name, one in made.items() if one.kept]
     text = (
-        "`make studies` computes all of it from nothing, one study after the other: "
-        f"{cpu / 60:.0f} CPU minutes for these {len(made)} pages, {wall / 60:.0f} by the clock. "
-        "It says which of how many tasks are done, and goes on where it was stopped. Pages written "
-        "by another "
-        f"version of the code than this page, be it a word of theirs: {', '.join(older) or 'none'}."
-        " Pages with tasks from a cache of another version: "
-        f"{', '.join(kept) or 'none'}."
+        "`make studies` computes all of it from nothing, one study after the other, says which of "
+        "how many tasks are done, and goes on where it was stopped. These pages took "
+        f"{cpu / 60:.0f} CPU minutes, and {wall / 60:.0f} by the clock in the runs that wrote them"
     )
+    if older or kept:
+        text += (
+            ", as far as they know, and are not all of one version of the code. Of another version "
+            f"than this page, be it a word of theirs: {', '.join(older) or 'none'}. With tasks "
+            f"from a cache of another version: {', '.join(kept) or 'none'}."
+        )
+    else:
+        text += ", all by one version of the code."
     header = ["page", "CPU s", "s by the clock", "code", "tasks of another version", "software"]
     return f"{text}\n\n{markdown_table(header, rows)}"
 

@@ -224,11 +224,14 @@ def test_a_page_of_other_code_is_told_from_one_of_this_code(tmp_path):
     lines[0] = lines[0].replace("done now", "done before by another version of the code")
     (tmp_path / "lsl_tables.md").write_text("\n".join(lines))
     text = made_table(tmp_path)
-    assert "3 CPU minutes for these 3 pages, 6 by the clock" in text
-    assert "be it a word of theirs: gslp_tables, lsl_tables. Pages" in text
+    assert "took 3 CPU minutes, and 6 by the clock" in text
+    assert "be it a word of theirs: gslp_tables, lsl_tables. With" in text
     assert "from a cache of another version: lsl_tables." in text
     assert "| [baselines](baselines.md) | 60 | 120 | this version | 0 |" in text
     assert "| [lsl_tables](lsl_tables.md) | 60 | 120 | another version | 3 |" in text
+    for name in ("gslp_tables", "lsl_tables"):
+        (tmp_path / f"{name}.md").unlink()
+    assert "all by one version of the code." in made_table(tmp_path)
 
 
 @pytest.fixture
