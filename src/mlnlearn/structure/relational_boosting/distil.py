@@ -30,6 +30,7 @@ from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
 _SAMPLE = 10_000
 _CANDIDATES = 800
+_NEWTON, _TINY = 50, 1e-9  # most steps of a fit, and what is nothing
 _LENGTH = 3
 _LISTED = ((2, 1), (6, 2))  # more names than so many are as long to read as so many links
 _AS_GOOD = 0.7  # of the best gain: among such rules, the simplest is taken
@@ -243,16 +244,10 @@ class _ListFit:
         fresh = np.zeros((len(design), self.loss.outputs))
         fresh[: len(self.weights)] = self.weights
 
-        def value(flat: Floats) -> tuple[float, Floats]:
-            weights = flat.reshape(fresh.shape)
-            scores = design.T @ weights
-            prior = 0.5 * self.ridge / goal.total * float((weights[1:] ** 2).sum())
-            gradient = -(design @ goal.slopes(scores)) / goal.total
-            gradient[1:] += self.ridge / goal.total * weights[1:]
-            return goal.deviance(scores) / goal.total + prior, gradient.ravel()
-
-        found = minimize(value, fresh.ravel(), jac=True, method="L-BFGS-B")
-        self.weights = found.x.reshape(fresh.shape)
+        if self.loss.outputs == 1:
+            self.weights = _by_newton(goal, design, fresh, self.ridge)
+        else:
+            self.weights = _by_gradient(goal, design, fresh, self.ridge)
         self.scores = (design.T @ self.weights)[group]
 
 
@@ -288,6 +283,13 @@ class _Goal:
         found: Floats = self.aimed - self.weight[:, None] * _means(self.loss, scores)
         return found
 
+    def curvatures(self, scores: Floats) -> Floats:
+        """Return the second derivatives of the deviance in the scores of one output, by group."""
+        if self.loss.kind == "squares":
+            return self.weight
+        chance = _means(self.loss, scores)[:, 0]
+        return self.weight * chance * (1.0 - chance)
+
     def deviance(self, scores: Floats) -> float:
         """Return the deviance of the scores of groups from goals that may lie between labels."""
         told = (self.aimed * scores).sum(axis=1)
@@ -298,6 +300,48 @@ class _Goal:
         else:
             own = self.weight * logsumexp(scores, axis=1)
         return float((own - told).sum())
+
+
+def _by_newton(goal: _Goal, design: Floats, start: Floats, ridge: float) -> Floats:
+    """Return the best weights of one output; the first, the constant, is not shrunk."""
+    shrunk = np.full(len(start), ridge)
+    shrunk[0] = 0.0
+    weights = start[:, 0]
+
+    def value(tried: Floats) -> float:
+        prior = 0.5 * float((shrunk * tried**2).sum())
+        return goal.deviance((design.T @ tried)[:, None]) + prior
+
+    best = value(weights)
+    for _ in range(_NEWTON):
+        scores = (design.T @ weights)[:, None]
+        slopes = design @ goal.slopes(scores)[:, 0] - shrunk * weights
+        curved = (design * goal.curvatures(scores)) @ design.T + np.diag(shrunk + _TINY)
+        step = np.linalg.solve(curved, slopes)
+        fresh = value(weights + step)
+        while fresh > best and np.abs(step).max() > _TINY:
+            step = step / 2
+            fresh = value(weights + step)
+        if fresh > best - 1e-12 * goal.total:
+            break
+        weights, best = weights + step, fresh
+    return weights[:, None]
+
+
+def _by_gradient(goal: _Goal, design: Floats, start: Floats, ridge: float) -> Floats:
+    """Return the best weights of several outputs; the first ones, constants, are not shrunk."""
+
+    def value(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(start.shape)
+        scores = design.T @ weights
+        prior = 0.5 * ridge / goal.total * float((weights[1:] ** 2).sum())
+        gradient = -(design @ goal.slopes(scores)) / goal.total
+        gradient[1:] += ridge / goal.total * weights[1:]
+        return goal.deviance(scores) / goal.total + prior, gradient.ravel()
+
+    found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B")
+    best: Floats = found.x.reshape(start.shape)
+    return best
 
 
 def _means(loss: Loss, scores: Floats) -> Floats:

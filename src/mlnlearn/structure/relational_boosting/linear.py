@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Both
@@ -87,57 +88,71 @@ def design_of(run: BoostingRun) -> TestDesign:
     """Return the tests of single features that tell most of the labels of a run's examples."""
     rows, gradients, curvatures = run.drawn_slopes(0)
     least = run.settings.size.min_examples
+    slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
+    whole = slopes.sum(axis=0)
     scored: list[tuple[float, int, Test]] = []
-    for test, passes in _tests(run, rows, least):
-        number = len(scored)
-        sums, curved = passes @ gradients, passes @ curvatures
-        rest, rest_curved = gradients.sum(axis=0) - sums, curvatures.sum(axis=0) - curved
-        gain = float((sums**2 / (curved + 1.0) + rest**2 / (rest_curved + 1.0)).sum())
-        scored.append((-gain, number, test))
+    for number, (test, sums) in enumerate(_tests(run, rows, slopes)):
+        if least <= sums[-1] <= len(rows) - least:
+            # tests that say the same gain the same, but for round-off
+            gain = float(f"{_gain(sums) + _gain(whole - sums):.10g}")
+            scored.append((-gain, number, test))
     outputs = run.loss.outputs
     most = int(min(_MOST_TESTS, max(_MOST_CELLS / (len(rows) * outputs), 20)))
-    chosen = tuple(test for _, _, test in sorted(scored, key=lambda one: one[:2])[:most])
     everything = np.arange(len(run.label))
-    passing: Singles = np.zeros((len(everything), len(chosen)), np.float32)
-    for place, test in enumerate(chosen):
-        passing[:, place] = run.passes(test, everything)
-    return TestDesign(chosen, passing)
+    chosen: dict[bytes, tuple[Test, NDArray[np.bool_]]] = {}
+    for _, _, test in sorted(scored, key=lambda one: one[:2]):
+        if len(chosen) == most:
+            break
+        passing = run.passes(test, everything)
+        own = passing[rows]
+        key = np.packbits(own if own[0] else ~own).tobytes()
+        chosen.setdefault(key, (test, passing))
+    found: Singles = np.zeros((len(everything), len(chosen)), np.float32)
+    for place, (_, passing) in enumerate(chosen.values()):
+        found[:, place] = passing
+    return TestDesign(tuple(test for test, _ in chosen.values()), found)
 
 
-def _tests(run: BoostingRun, rows: Ints, least: int) -> Iterator[tuple[Test, Floats]]:
-    """Yield the tests of single features with which of some examples pass them, each once."""
-    seen: set[bytes] = set()
-    for test in _all_tests(run, rows):
-        passing = run.passes(test, rows)
-        number = int(passing.sum())
-        key = np.packbits(passing if passing[0] else ~passing).tobytes()
-        if not least <= number <= len(rows) - least or key in seen:
-            continue
-        seen.add(key)
-        yield test, passing.astype(np.float64)
+def _gain(sums: Floats) -> float:
+    """Return what examples gain by a value of their own, by the sums of their slopes."""
+    outputs = len(sums) // 2
+    return float((sums[:outputs] ** 2 / (sums[outputs:-1] + 1.0)).sum())
 
 
-def _all_tests(run: BoostingRun, rows: Ints) -> Iterator[Test]:
+def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test, Floats]]:
+    """Yield the tests of single features, each with the sums of slopes of those that pass it."""
     table = run.table
     for place, opened in enumerate(table.opened):
         check_time()
-        if not run.usable[place]:
-            continue
-        counts = np.bincount(table.binned.bins[place][rows], minlength=256)
-        if counts[MISSING]:
-            yield Test(opened.feature, LARGEST, (), True)
-        names = opened.binning.names
-        if names is not None:
-            most = _PAIRS if isinstance(opened.feature, Both) else _NAMES
-            order = np.argsort(-counts[: len(names)], kind="stable")[:most]
-            for code in order.tolist():
-                yield Test(opened.feature, None, (names[code],), False)
-        else:
-            for edge in _edges(opened, counts):
-                yield Test(opened.feature, edge, (), False)
-    for feature, usable in zip(table.columns, run.usable[len(table.opened) :], strict=True):
-        if usable:
-            yield Test(feature, 0.5)
+        if run.usable[place]:
+            bins = table.binned.bins[place][rows]
+            sums = np.stack([np.bincount(bins, column, 256) for column in slopes.T], axis=1)
+            for test in _tests_of(opened, sums[:, -1].astype(np.int64)):
+                _, passing = run.bins_of(test)
+                yield test, sums[passing].sum(axis=0)
+    indptr, indices = table.binned.indptr, table.binned.indices
+    ones = np.ones(len(indices))
+    columns = csr_array((ones, indices, indptr), (len(indptr) - 1, len(table.columns)))
+    by_column = np.asarray(columns[rows].T @ slopes)
+    usable = run.usable[len(table.opened) :]
+    for feature, used, sums in zip(table.columns, usable, by_column, strict=True):
+        if used:
+            yield Test(feature, 0.5), sums
+
+
+def _tests_of(opened: Opened, counts: Ints) -> Iterator[Test]:
+    """Yield the tests of a feature in bins, by how many examples are in each."""
+    if counts[MISSING]:
+        yield Test(opened.feature, LARGEST, (), True)
+    names = opened.binning.names
+    if names is not None:
+        most = _PAIRS if isinstance(opened.feature, Both) else _NAMES
+        order = np.argsort(-counts[: len(names)], kind="stable")[:most]
+        for code in order.tolist():
+            yield Test(opened.feature, None, (names[code],), False)
+    else:
+        for edge in _edges(opened, counts):
+            yield Test(opened.feature, edge, (), False)
 
 
 def _edges(opened: Opened, counts: Ints) -> list[float]:

@@ -112,7 +112,7 @@ class BoostingRun:
                 passing.append(_NOTHING)
                 below.append(0)
                 continue
-            feature, bins = self._bins_of(node.test)
+            feature, bins = self.bins_of(node.test)
             features.append(feature)
             passing.append(bins)
             below.append(len(nodes))
@@ -233,13 +233,13 @@ class BoostingRun:
     def passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
         """Return which examples pass a test."""
         binned = self.table.binned
-        place, passing = self._bins_of(test)
+        place, passing = self.bins_of(test)
         if place >= binned.dense:
             return self.table.has(place - binned.dense, rows)
         found: NDArray[np.bool_] = passing[binned.bins[place][rows]]
         return found
 
-    def _bins_of(self, test: Test) -> tuple[int, NDArray[np.bool_]]:
+    def bins_of(self, test: Test) -> tuple[int, NDArray[np.bool_]]:
         """Return the number of the feature of a test, and which of its bins pass."""
         table = self.table
         place = table.place(test.feature)

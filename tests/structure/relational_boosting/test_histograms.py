@@ -1,0 +1,47 @@
+"""Sums by bins, of features that are mostly in one bin and of others, beside plain additions."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mlnlearn.structure.relational_boosting.histograms import MISSING, OTHER, Binned, Histograms
+
+EXAMPLES = 300
+
+
+def made(rng):
+    """Return features of many bins, of a usual one (rare names and what is unknown, too)."""
+    usual = [
+        np.where(rng.random(EXAMPLES) < rate, rng.integers(0, 5, EXAMPLES), bin_)
+        for rate, bin_ in ((0.1, 0), (0.2, 3), (0.15, OTHER), (0.05, MISSING), (0.25, 4))
+    ]
+    odd = np.where(rng.random(EXAMPLES) < 0.1, MISSING, rng.integers(0, 5, EXAMPLES))
+    bins = np.array([*usual, odd, rng.integers(0, 5, EXAMPLES)], np.uint8)
+    columns = csr_array(rng.random((EXAMPLES, 6)) < 0.2)
+    kinds, sizes = np.zeros(len(bins), np.int8), np.full(len(bins), 5)
+    pointers = columns.indptr.astype(np.int64)
+    return Binned(bins, kinds, sizes, pointers, columns.indices, np.zeros(6)), columns.toarray()
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_sums_are_those_of_plain_additions(outputs):
+    rng = np.random.default_rng(4)
+    binned, columns = made(rng)
+    assert binned.others.listed.tolist() == [True] * 5 + [False] * 2
+    rows = np.sort(rng.choice(EXAMPLES, 200, replace=False))
+    gradients = rng.standard_normal((len(rows), outputs))
+    curvatures = rng.random((len(rows), outputs))
+    use = np.ones(binned.dense + 6, np.bool_)
+    histograms = Histograms(binned, rows, gradients, curvatures, use)
+    some = np.sort(rng.choice(len(rows), 90, replace=False))
+    found = histograms.sums(some)
+    slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)[some]
+    for feature, bins in enumerate(binned.bins):
+        here = bins[rows[some]]
+        own = [slopes[here == bin_].sum(axis=0) for bin_ in (*range(5), OTHER, MISSING)]
+        at = binned.starts[feature]
+        np.testing.assert_allclose(found[at : at + 7], own, atol=1e-12)
+    for column in range(6):
+        has = columns[rows[some], column]
+        np.testing.assert_allclose(found[binned.starts[-1] + column], slopes[has].sum(axis=0))
+    np.testing.assert_allclose(found[-1], slopes.sum(axis=0))
