@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,14 +67,11 @@ def postgres_server():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_session():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pyspark.sql import SparkSession  # noqa: PLC0415
-
-        session = SparkSession.getActiveSession()
-        if session is not None:
-            session.stop()
+def _end_session(address):
+    spark = sys.modules.get("mlnlearn.counting.spark")
+    session = None if spark is None else spark._SESSIONS.pop(address, None)
+    if session is not None:  # somebody asked it something
+        session.stop()
 
 
 @contextmanager
@@ -85,10 +81,9 @@ def sail_server():
     pytest.importorskip("pyspark", reason="pyspark-client is not installed")
     server = spark.SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
+    host, port = server.listening_address
     try:
-        host, port = server.listening_address
         yield f"sc://{host}:{port}"
     finally:
-        if "pyspark.sql.connect.session" in sys.modules:  # somebody asked it something
-            _end_session()
+        _end_session(f"sc://{host}:{port}")
         server.stop()

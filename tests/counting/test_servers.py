@@ -13,6 +13,7 @@ from mlnlearn.data.synthetic import university
 from mlnlearn.errors import InputError
 from mlnlearn.logic.formulas import free_variables
 from mlnlearn.logic.schema import Schema
+from servers import sail_server
 from worlds import random_clause, random_database_list, random_schema
 
 SMOKERS = """
@@ -145,6 +146,18 @@ def test_an_address_without_a_server_is_refused(master, reason):
     database = ml.Database.from_facts(Schema.of("p(a)"), {})
     with pytest.raises(InputError, match=reason):
         SparkEngine([database], master=master)
+
+
+def test_each_address_has_a_session_of_its_own(sail, smokers):
+    mln, database = smokers
+    formula = ml.parse_formula(FORMULA, mln.schema).formula
+    with sail_server() as other, SparkEngine([database], master=sail) as one:
+        expected = ml.true_groundings(one, formula)
+        with SparkEngine([database], master=other) as two:
+            assert two.server.session is not one.server.session
+            assert ml.true_groundings(two, formula) == expected
+        with SparkEngine([database], master=sail) as again:
+            assert again.server.session is one.server.session
 
 
 def test_settings_need_a_value(program, tmp_path):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # an extra
 SCRATCH = "mlnlearn.scratch"
 _PORT = 15002
 _SECONDS = 10.0
+_SESSIONS: dict[str, SparkSession] = {}  # by address
 
 
 def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession:
@@ -65,12 +66,20 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
             f"engine spark needs the client of Spark: {error}",
             hint='pip install "mlnlearn[spark]"',
         ) from None
-    builder = SparkSession.builder.remote(master)
-    for name, value in config.items():
-        if name != SCRATCH:
-            builder = builder.config(name, value)
+    settings = {name: value for name, value in config.items() if name != SCRATCH}
     try:
-        return builder.getOrCreate()
+        session = _SESSIONS.get(master)
+        if session is not None and not session.is_stopped:
+            for name, value in settings.items():
+                session.conf.set(name, value)
+            return session
+        builder = SparkSession.builder.remote(master)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        # asked to get one, the client would give the session that it has, whatever its address
+        start = builder.getOrCreate if master.startswith("local") else builder.create
+        _SESSIONS[master] = start()
+        return _SESSIONS[master]
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InputError(f"no session with {master}: {reason}") from error
@@ -131,6 +140,7 @@ class SparkServer:
         self._prefix = f"mlnlearn_{uuid.uuid4().hex[:12]}_"
         self._views: list[str] = []
         self._end = weakref.finalize(self, _drop, session, self._views)
+        self._end.atexit = False  # views go with the session; a server that is gone is waited for
 
     @property
     def dialect(self) -> Dialect:
