@@ -14,8 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mlnlearn.data.database import Database
-from mlnlearn.data.examples import positives_and_negatives
+from mlnlearn.data.examples import Examples, positives_and_negatives
 
 JAR = "MLNLEARN_BOOSTSRL_JAR"
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -54,25 +57,84 @@ def train(
     trees: int = 20,
     seconds: int = 3600,
     ratio: float | None = None,
+    heap: str | None = None,
 ) -> Run:
     """Train on databases, for at most so many CPU seconds; `mode` is one of `OPTIONS`.
 
-    False examples are all, or `ratio` times as many as true ones.
+    False examples are all, or `ratio` times as many as true ones. `heap` is what the Java machine
+    may take, such as ``6g``; by default its own limit, a quarter of the memory.
     """
-    command = ["java", "-jar", os.environ[JAR], "-l", "-target", target.lower()]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), databases, target, ratio)
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(
-            bounded([*command, "-train", folder, "-trees", str(trees), *OPTIONS[mode]], seconds),
-            stdout=quiet,
-            stderr=quiet,
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        models = list((Path(folder) / "models").glob("bRDNs/*.model*"))
-    if status or not models:
-        raise RuntimeError(f"BoostSRL failed with status {status} and {len(models)} models")
-    return Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+        return _trained(Path(folder), target, mode, trees, seconds, heap)
+
+
+def answer(
+    databases: Sequence[Database],
+    test: Database,
+    target: str,
+    mode: str,
+    trees: int = 20,
+    seconds: int = 3600,
+) -> tuple[Run, Examples, NDArray[np.float64]]:
+    """Train on databases, and answer all atoms of the target in another.
+
+    Returns
+    -------
+    What training took, the atoms with their labels, and the probabilities of these.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, asked = Path(scratch) / "train", Path(scratch) / "test"
+        for place, given in ((folder, databases), (asked, [test])):
+            place.mkdir()
+            write(place, given, target)
+        run = _trained(folder, target, mode, trees, seconds)
+        options = ["-i", "-model", str(folder / "models"), "-test", str(asked)]
+        options += ["-testNegPosRatio", "-1", "-aucJarPath", str(Path(os.environ[JAR]).parent)]
+        _called(target, options, mode, trees, seconds)
+        lines = (asked / f"results_{target.lower()}.db").read_text().splitlines()
+    chances: dict[str, float] = {}
+    for line in lines:
+        atom, _, chance = line.replace(", ", ",").rpartition(" ")
+        false = atom.startswith("!")  # then it is the probability that the atom is false
+        chances[atom.removeprefix("!")] = 1.0 - float(chance) if false else float(chance)
+    examples = positives_and_negatives([test], target)
+    atoms = [_line(target, row, 0).removesuffix(".\n") for row in examples.rows([test])]
+    if len(set(atoms)) < len(atoms):
+        raise RuntimeError(f"names of {target} that BoostSRL cannot tell apart")
+    return run, examples, np.array([chances[atom] for atom in atoms])
+
+
+def _trained(
+    folder: Path, target: str, mode: str, trees: int, seconds: int, heap: str | None = None
+) -> Run:
+    run = _called(target, ["-l", "-train", str(folder)], mode, trees, seconds, heap)
+    if not list((folder / "models").glob("bRDNs/*.model*")):
+        raise RuntimeError("BoostSRL ended without a model")
+    return run
+
+
+def _called(
+    target: str,
+    options: Sequence[str],
+    mode: str,
+    trees: int,
+    seconds: int,
+    heap: str | None = None,
+) -> Run:
+    """Run the jar, and say what that took."""
+    java = ["java", *([] if heap is None else [f"-Xmx{heap}"]), "-jar", os.environ[JAR]]
+    given = ["-target", target.lower(), "-trees", str(trees), *OPTIONS[mode]]
+    process = subprocess.Popen(
+        bounded([*java, *options, *given], seconds),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    run = Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    if status:
+        raise RuntimeError(f"BoostSRL failed after {run.cpu:.0f} CPU s, {run.megabytes:,.0f} MB")
+    return run
 
 
 def write(
