@@ -13,7 +13,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
     settings = {name: value for name, value in config.items() if name != SCRATCH}
     try:
         session = _SESSIONS.get(master)
-        if session is not None and not session.is_stopped:
+        if session is not None and not cast("Any", session).is_stopped:  # of Spark Connect
             for name, value in settings.items():
                 session.conf.set(name, value)
             return session
