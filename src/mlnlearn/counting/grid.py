@@ -22,10 +22,11 @@ from mlnlearn.counting.dense import Factor, Floats, contract
 from mlnlearn.counting.exclusive import block_atoms
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
+from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.canonical import ClauseKey, LiteralKey, coded
-from mlnlearn.logic.clauses import Clause
+from mlnlearn.logic.clauses import Clause, as_clause
 from mlnlearn.logic.formulas import Formula
 
 MOST_CELLS = 1 << 24
@@ -99,14 +100,13 @@ class Grid:
         return coded(clause, lambda predicate: self._numbers[predicate.name])
 
     @staticmethod
-    def cells_of(engine: Engine) -> int:
-        """Return how many cells the largest predicate takes."""
-        stack = engine.stack
+    def cells_of(stack: Stack) -> dict[str, int]:
+        """Return how many cells each predicate takes."""
         sizes = {kind: int(stack.sizes(kind).max()) for kind in stack.schema.types}
-        return max(
-            (len(stack) * math.prod(sizes[kind] for kind in predicate.types))
+        return {
+            predicate.name: len(stack) * math.prod(sizes[kind] for kind in predicate.types)
             for predicate in stack.schema.predicates
-        )
+        }
 
     def shape(self, predicate: Predicate) -> tuple[int, ...]:
         """Return the shape of a predicate's array."""
@@ -219,6 +219,13 @@ class Grid:
                 values = _diagonal(values, terms, distinct)
             factors.append(Factor(distinct, values))
         return contract(factors, [numbers[term] for term in keep], self.most_cells)
+
+    def flips_of(self, formula: Formula, predicate: Predicate) -> GridFlips:
+        """Return the flip counts of any formula, on the arrays where it is a plain clause."""
+        clause = as_clause(formula)
+        if clause is None or not clause.is_plain:
+            return self.formula_flips(formula, predicate)
+        return self.flips(self.coded(clause), predicate)
 
     def formula_flips(self, formula: Formula, predicate: Predicate) -> GridFlips:
         """Return the flip counts of any formula, from the engine."""

@@ -18,7 +18,7 @@ from mlnlearn.counting.flip_tables import Flips
 from mlnlearn.counting.signatures import mixed, multipliers
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.weights.rows import RowBlocks, Rows, by_row, handy
+from mlnlearn.weights.rows import RowBlocks, Rows, by_row, is_handy
 
 
 def compress_blocks(
@@ -53,7 +53,13 @@ def compress_blocks(
     true = np.zeros((len(rows), len(stack)))
     true[new_starts + truth[first] - starts[first]] = size
     blocks = RowBlocks(np.arange(len(rows)), new_starts)
-    return Rows(np.arange(len(flips)), handy(csr_array(counts)), true, size, blocks)
+    return Rows(
+        np.arange(len(flips)),
+        counts if is_handy(*counts.shape) else csr_array(counts),
+        true,
+        size,
+        blocks,
+    )
 
 
 def _above_least(counts: Ints, starts: Ints, lengths: Ints) -> Ints:

@@ -22,7 +22,8 @@ from mlnlearn.counting.stack import Domains
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.cells import ALL, SPREAD, CompressedCells, cells_of
-from mlnlearn.weights.rows import Rows, by_row, handy
+from mlnlearn.weights.objective import Floats
+from mlnlearn.weights.rows import Rows, by_row, is_handy
 from mlnlearn.weights.split import SplitDomains, place_to_split
 
 
@@ -67,7 +68,7 @@ def _compressed(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) ->
         by_row(row, cells.database, sizes, (len(first), len(stack)))
         for sizes in (np.where(cells.true, cells.size, 0), cells.size)
     )
-    return Rows(np.arange(len(flips)), handy(counts), true, total)
+    return Rows(np.arange(len(flips)), counts, true, total)
 
 
 def _signature_tables(
@@ -94,6 +95,9 @@ def _merge(
     if not found:
         databases = np.arange(len(stack), dtype=np.int32)
         return FlipTable((), databases, (), np.zeros(len(stack), np.int64))
+    if len(found) == 1:  # a table is in order, and has each key once
+        ((table, signature),) = found
+        return replace(table, values=signature.view(np.int64))
     database = np.concatenate([table.database for table, _ in found])
     columns = [np.concatenate(c) for c in zip(*(t.columns for t, _ in found), strict=True)]
     signature = np.concatenate([signature for _, signature in found])
@@ -128,8 +132,10 @@ def _vectors(
     flips: Sequence[Flips],
     cells: CompressedCells,
     chosen: Ints,
-) -> csr_array:
-    """Build the flip-count vectors of some cells."""
+) -> Floats | csr_array:
+    """Build the flip-count vectors of some cells, as a dense matrix where it is small."""
+    shape = (len(chosen), len(flips))
+    dense = np.zeros(shape) if is_handy(*shape) else None
     database = cells.database[chosen]
     columns = [column[chosen] for column in cells.columns]
     applies = cells.applies[chosen]
@@ -143,12 +149,14 @@ def _vectors(
                 least = SPREAD if table.places == cells.spread else ALL
                 extra = lookup(stack, predicate, table, database, columns)
                 total = total + np.where(applies >= least, extra, 0)
+        if dense is not None:
+            dense[:, number] = total
+            continue
         found = np.flatnonzero(total)
         rows.append(found)
         features.append(np.full(len(found), number))
         values.append(total[found].astype(np.float64))
-    shape = (len(chosen), len(flips))
-    if not flips:
-        return csr_array(shape, dtype=np.float64)
+    if dense is not None:
+        return dense
     data = np.concatenate(values), (np.concatenate(rows), np.concatenate(features))
     return csr_array(data, shape=shape)

@@ -155,13 +155,9 @@ def by_row(
     return np.bincount(places, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
-def handy(counts: csr_array) -> Floats | csr_array:
-    """Return a small matrix in dense form, where products are faster."""
-    rows, columns = counts.shape
-    if rows * columns > _DENSE_LIMIT:
-        return counts
-    dense: Floats = counts.toarray()
-    return dense
+def is_handy(rows: int, columns: int) -> bool:
+    """Say whether a matrix is small enough for the dense form, in which products are faster."""
+    return rows * columns <= _DENSE_LIMIT
 
 
 def _squared(counts: Floats | csr_array, weights: Floats) -> Floats:

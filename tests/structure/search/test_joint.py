@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting.grid import GridFlips
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.logic.atoms import Literal
@@ -96,7 +97,8 @@ def test_the_worse_of_two_starts_counts():
     high = together(grid, "p", given, [coupling], np.full((1, 10), np.inf))
     assert low.max() < 0.1
     assert high.min() > 0.9
-    assert joint_score(grid, "p", given, [coupling]) < -3.0
+    unit = GridFlips((), np.ones(1)), np.array([-4.0])
+    assert joint_score(grid, "p", [unit], [coupling]) < -3.0
 
 
 @pytest.mark.parametrize("number", [1, 3])

@@ -13,6 +13,7 @@ from mlnlearn.structure.predicate_graph.learn import GSLP
 from mlnlearn.structure.search import scoring
 from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.engine_counts import EngineCounts
+from mlnlearn.structure.search.grid_counts import GridCounts
 from mlnlearn.structure.search.ties import ranked
 from studies.planted_clauses import SHAPES, planted
 
@@ -98,6 +99,25 @@ def test_exclusive_values(monkeypatch, seed):
     dense, sparse = both_ways(monkeypatch, learner, exclusive_worlds(seed))
     assert len(dense.model.rules) > 4
     assert_same(dense, sparse)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_way_that_costs_less_also_predicts_atoms_together(monkeypatch, seed):
+    _, databases = planted(np.random.default_rng(seed), SHAPES[0], (8, 9))
+    background = Background.of(databases, None)
+    learner = replace(GENTLE, joint=True)
+    assert isinstance(scoring.scorer(databases, background, 1.0).counts, GridCounts)
+    dense = learner.fit(databases)
+    monkeypatch.setattr(scoring, "_CELLS", 100)
+    monkeypatch.setattr(scoring, "_CELLS_OF_FACT", 0)
+    sparse = scoring.scorer(databases, background, 1.0).counts
+    assert isinstance(sparse, EngineCounts)
+    assert_same(dense, learner.fit(databases))
+    unit = databases[0].schema.predicates[0]
+    formula = unit(*"xyz"[: unit.arity])
+    given = [(formula, np.full(len(databases), -1.0))]
+    expected = GridCounts(sparse.engine, background).together(unit.name, given, ())
+    assert sparse.together(unit.name, given, ()) == expected
 
 
 def test_what_takes_arrays_of_all_atoms_is_refused_where_these_are_too_large(monkeypatch):

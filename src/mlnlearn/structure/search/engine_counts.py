@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flip_tables import Flips
 from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.grid import MOST_CELLS, Grid
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import DataWarning, MemoryLimitError
@@ -23,8 +24,9 @@ from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.resources import LEAST_MEMORY, counting_with, in_use
 from mlnlearn.structure.search.alone import histogram
 from mlnlearn.structure.search.background import Background, unit_clauses
-from mlnlearn.structure.search.meanfield import Coupling
+from mlnlearn.structure.search.meanfield import Coupling, joint_score
 from mlnlearn.structure.search.network import Histogram, ScoreTest
+from mlnlearn.structure.search.weighted_grid import WeightedGrid
 from mlnlearn.weights.data import refuse_violations
 from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.pseudolikelihood import grouped, one_conditional
@@ -147,13 +149,24 @@ class EngineCounts:
         predicate: str,
         given: Sequence[tuple[Formula, Floats]],
         couplings: Sequence[Coupling],
-    ) -> NoReturn:
-        """Refuse: it takes arrays of all ground atoms."""
-        raise MemoryLimitError(
-            f"how well the atoms of {predicate} are predicted together takes arrays of all ground "
-            "atoms, and there are too many",
-            hint="learn with joint=False",
-        )
+    ) -> float:
+        """Return the log-score of a predicate's atoms when none of them is known.
+
+        This takes arrays of all ground atoms, and is refused where there are too many.
+        """
+        if max(Grid.cells_of(self.engine.stack).values()) > MOST_CELLS:
+            raise MemoryLimitError(
+                f"how well the atoms of {predicate} are predicted together takes arrays of all "
+                "ground atoms, and there are too many",
+                hint="learn with joint=False",
+            )
+        flipped = self.engine.stack.schema[predicate]
+        known = [(self._grid.flips_of(formula, flipped), weights) for formula, weights in given]
+        return joint_score(self._grid, predicate, known, couplings)
+
+    @cached_property
+    def _grid(self) -> WeightedGrid:
+        return WeightedGrid(self.engine, self.hard)
 
     def _term(self, name: str, formulas: tuple[Formula, ...], features: Numbers) -> EngineTerm:
         """Group a predicate's atoms by the flip counts of some formulas; the last one is new."""

@@ -11,7 +11,7 @@ import numpy as np
 from mlnlearn.counting.count import groundings
 from mlnlearn.counting.grid import GridFlips
 from mlnlearn.counting.query import Engine
-from mlnlearn.logic.clauses import Clause, as_clause
+from mlnlearn.logic.clauses import Clause
 from mlnlearn.logic.formulas import Formula, atoms_of
 from mlnlearn.structure.search.alone import histogram
 from mlnlearn.structure.search.background import Background
@@ -135,12 +135,8 @@ class GridCounts:
         couplings: Sequence[Coupling],
     ) -> float:
         """Return the log-score of a predicate's atoms when none of them is known."""
-        shape = self.grid.true[predicate].shape
-        odds = np.zeros(shape)
-        for formula, weights in given:
-            by_database = weights.reshape(-1, *(1 for _ in shape[1:]))
-            odds += by_database * self.grid.spread(self.flips(formula)[predicate], len(shape) - 1)
-        return joint_score(self.grid, predicate, odds, couplings)
+        known = [(self.flips(formula)[predicate], weights) for formula, weights in given]
+        return joint_score(self.grid, predicate, known, couplings)
 
     def flips(self, formula: Formula) -> Mapping[str, GridFlips]:
         """Return the flip counts of a formula, by predicate; those asked for last are kept."""
@@ -156,11 +152,7 @@ class GridCounts:
 
     def _counted(self, formula: Formula) -> dict[str, GridFlips]:
         predicates = {atom.predicate.name: atom.predicate for atom in atoms_of(formula)}
-        clause = as_clause(formula)
-        if clause is None or not clause.is_plain:
-            return {name: self.grid.formula_flips(formula, p) for name, p in predicates.items()}
-        literals = self.grid.coded(clause)
-        return {name: self.grid.flips(literals, p) for name, p in predicates.items()}
+        return {name: self.grid.flips_of(formula, p) for name, p in predicates.items()}
 
     def on_cells(self, predicate: str, flips: GridFlips) -> Floats:
         """Return the flip count of each live cell."""

@@ -11,12 +11,13 @@ the worse.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.grid import GridFlips
 from mlnlearn.logic.clauses import Clause
 from mlnlearn.structure.search.weighted_grid import WeightedGrid
 
@@ -100,15 +101,32 @@ def together(
 
 
 def joint_score(
-    grid: WeightedGrid, predicate: str, given: Floats, couplings: Sequence[Coupling]
+    grid: WeightedGrid,
+    predicate: str,
+    given: Iterable[tuple[GridFlips, Floats]],
+    couplings: Sequence[Coupling],
 ) -> float:
     """Return the weighted log-probability of a predicate's atoms when none of them is known.
 
-    Parameters are those of `together`; the atoms have the weights that the grid gives them.
+    Parameters
+    ----------
+    grid
+        The data, and the weights of the atoms.
+    predicate
+        The unknown predicate.
+    given
+        Flip counts of the formulas that hold it once, and their weight in each database.
+    couplings
+        The clauses between the predicate's own atoms.
     """
+    shape = grid.true[predicate].shape
+    odds = np.zeros(shape)
+    for flips, weights in given:
+        by_database = weights.reshape(-1, *(1 for _ in shape[1:]))
+        odds += by_database * grid.spread(flips, len(shape) - 1)
     found = []
-    for start in (given, np.full_like(given, np.inf)):
-        belief = together(grid, predicate, given, couplings, start)
+    for start in (odds, np.full_like(odds, np.inf)):
+        belief = together(grid, predicate, odds, couplings, start)
         sure = np.clip(belief, _MARGIN, 1.0 - _MARGIN)
         found.append(grid.log_score(predicate, sure))
     return min(found)

@@ -15,12 +15,15 @@ from mlnlearn.structure.search.clause_scorer import ClauseScorer
 from mlnlearn.structure.search.engine_counts import EngineCounts
 from mlnlearn.structure.search.grid_counts import GridCounts
 
+# So many cells cost as much as the engine's bookkeeping of a clause, and as its joins of a fact.
+_CELLS, _CELLS_OF_FACT = 2_000_000, 20
+
 
 def scorer(databases: Sequence[Database], background: Background, sigma: float) -> ClauseScorer:
-    """Return a scorer: on a grid where all ground atoms fit, else by the sparse engine.
+    """Return a scorer: on arrays of all ground atoms or by the sparse engine, whichever costs less.
 
-    Both give the same numbers up to rounding; the grid is faster by an order of magnitude where it
-    fits, and alone can tell how well atoms are predicted together.
+    Both give the same numbers up to rounding. Arrays cost what there are ground atoms, and must
+    fit; the engine costs what there are facts, and a few milliseconds a clause.
 
     Parameters
     ----------
@@ -46,7 +49,9 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
                 hint="take them as false with Database.closed()",
             )
     engine = open_engine(databases)
-    if Grid.cells_of(engine) <= MOST_CELLS:
+    cells = Grid.cells_of(engine.stack).values()
+    facts = sum(database.true_atoms for database in databases)
+    if max(cells) <= MOST_CELLS and sum(cells) <= _CELLS + _CELLS_OF_FACT * facts:
         return ClauseScorer(GridCounts(engine, background), background, sigma)
     return ClauseScorer(EngineCounts.of(engine.stack, background), background, sigma)
 
