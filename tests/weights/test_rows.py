@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mlnlearn.errors import InputError
 from mlnlearn.weights.objective import GaussianPrior
-from mlnlearn.weights.optimize import maximise
+from mlnlearn.weights.optimize import Curvature, maximise
 from mlnlearn.weights.rows import RowBlocks, RowLikelihood, Rows
 
 PRIOR = GaussianPrior(5.0)
@@ -104,6 +104,24 @@ def test_newton_and_lbfgs_find_the_same_weights(seed):
     assert newton.iterations < 30
     np.testing.assert_allclose(newton.weights, lbfgs.weights, atol=1e-4)
     assert newton.value >= lbfgs.value - 1e-12
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_curvature_that_is_no_number_is_refused_and_a_singular_one_ends(wrong):
+    class Flat:
+        """An objective of a given Hessian."""
+
+        def __init__(self, hessian):
+            self.hessian = np.array(hessian)
+
+        def derivatives(self, _):
+            return np.zeros(2), self.hessian
+
+    weights, free = np.zeros(2), np.zeros(2, bool)
+    with pytest.raises(InputError, match="curvature of the objective is no finite number"):
+        Curvature.at(Flat([[1.0, wrong], [wrong, 1.0]]), weights, PRIOR, free)
+    found = Curvature.at(Flat([[0.0, 1.0], [1.0, 0.0]]), weights, PRIOR, free)
+    assert np.isfinite(found.solved(np.ones(2))).all()
 
 
 def test_weights_beyond_all_numbers_are_refused():

@@ -185,6 +185,12 @@ class Curvature:
 
 def _factored(hessian: Floats) -> tuple[Floats, bool]:
     """Factor a Hessian, with a ridge where rounding makes it singular: features may be alike."""
+    if not np.isfinite(hessian).all():
+        raise InputError(
+            "the curvature of the objective is no finite number: its counts or weights are too "
+            "large",
+            hint="give starting weights of moderate size, or leave out formulas of huge counts",
+        )
     ridge = 1e-12 * float(np.abs(np.diag(hessian)).sum())
     while True:
         try:
