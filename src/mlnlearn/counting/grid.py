@@ -22,7 +22,7 @@ from mlnlearn.counting.dense import Factor, Floats, contract
 from mlnlearn.counting.exclusive import block_atoms
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.counting.query import Engine
-from mlnlearn.counting.stack import Stack
+from mlnlearn.data.database import Database
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.logic.canonical import ClauseKey, LiteralKey, coded
@@ -100,12 +100,13 @@ class Grid:
         return coded(clause, lambda predicate: self._numbers[predicate.name])
 
     @staticmethod
-    def cells_of(stack: Stack) -> dict[str, int]:
+    def cells_of(databases: Sequence[Database]) -> dict[str, int]:
         """Return how many cells each predicate takes."""
-        sizes = {kind: int(stack.sizes(kind).max()) for kind in stack.schema.types}
+        schema = databases[0].schema
+        sizes = {kind: max(each.size(kind) for each in databases) for kind in schema.types}
         return {
-            predicate.name: len(stack) * math.prod(sizes[kind] for kind in predicate.types)
-            for predicate in stack.schema.predicates
+            predicate.name: len(databases) * math.prod(sizes[kind] for kind in predicate.types)
+            for predicate in schema.predicates
         }
 
     def shape(self, predicate: Predicate) -> tuple[int, ...]:

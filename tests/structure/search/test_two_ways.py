@@ -133,7 +133,7 @@ def test_by_default_atoms_are_predicted_together_where_that_can_be_told(monkeypa
     assert GSLP().joint is None
     assert default.fit(databases).model == replace(GENTLE, joint=True).fit(databases).model
     monkeypatch.setattr(scoring, "MOST_CELLS", 150)
-    with pytest.warns(DataWarning, match=r"has 162 of them, and at most 150"):
+    with pytest.warns(DataWarning, match=r"has 162 of them; joint=False"):
         large = default.fit(databases)
     assert large.model == GENTLE.fit(databases).model
 

@@ -154,7 +154,7 @@ class EngineCounts:
 
         This takes arrays of all ground atoms, and is refused where there are too many.
         """
-        if max(Grid.cells_of(self.engine.stack).values()) > MOST_CELLS:
+        if max(Grid.cells_of(self.engine.stack.databases).values()) > MOST_CELLS:
             raise MemoryLimitError(
                 f"how well the atoms of {predicate} are predicted together takes arrays of all "
                 "ground atoms, and there are too many",

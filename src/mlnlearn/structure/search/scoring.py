@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 
@@ -49,11 +48,23 @@ def scorer(databases: Sequence[Database], background: Background, sigma: float) 
                 hint="take them as false with Database.closed()",
             )
     engine = open_engine(databases)
-    cells = Grid.cells_of(engine.stack).values()
-    facts = sum(database.true_atoms for database in databases)
-    if max(cells) <= MOST_CELLS and sum(cells) <= _CELLS + _CELLS_OF_FACT * facts:
+    if arrays_pay(databases):
         return ClauseScorer(GridCounts(engine, background), background, sigma)
     return ClauseScorer(EngineCounts.of(engine.stack, background), background, sigma)
+
+
+def arrays_pay(databases: Sequence[Database]) -> bool:
+    """Say whether arrays of all ground atoms fit, and cost less than counting facts.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.schema import Schema
+    >>> arrays_pay([Database.from_facts(Schema.of("p(t)"), {"p": [("A",)]})])
+    True
+    """
+    cells = Grid.cells_of(databases).values()
+    facts = sum(database.true_atoms for database in databases)
+    return max(cells) <= MOST_CELLS and sum(cells) <= _CELLS + _CELLS_OF_FACT * facts
 
 
 def is_joint(joint: bool | None, databases: Sequence[Database]) -> bool:
@@ -62,8 +73,8 @@ def is_joint(joint: bool | None, databases: Sequence[Database]) -> bool:
     Parameters
     ----------
     joint
-        True to insist, False for no, None for: where the arrays fit. Where they do not, a
-        `DataWarning` says so, or a `MemoryLimitError` refuses.
+        True to insist, False for no, None for: where arrays pay. Where they do not, a `DataWarning`
+        says so; where they do not fit, a `MemoryLimitError` refuses to insist.
     databases
         The training data.
 
@@ -74,29 +85,21 @@ def is_joint(joint: bool | None, databases: Sequence[Database]) -> bool:
     >>> is_joint(None, data), is_joint(False, data)
     (True, False)
     """
-    if joint is False:
+    if joint is False or (joint is None and arrays_pay(databases)):
+        return joint is None
+    name, cells = max(Grid.cells_of(databases).items(), key=lambda item: item[1])
+    reason = f"takes an array of all ground atoms of each predicate; {name} has {cells:,} of them"
+    if joint is None:
+        warnings.warn(
+            f"clauses are not asked how well they predict all atoms of a predicate together: that "
+            f"{reason}; joint=False says that this is meant, joint=True asks where arrays fit",
+            DataWarning,
+            stacklevel=2,
+        )
         return False
-    sizes = {
-        predicate.name: len(databases)
-        * math.prod(max(database.size(kind) for database in databases) for kind in predicate.types)
-        for predicate in databases[0].schema.predicates
-    }
-    name, cells = max(sizes.items(), key=lambda item: item[1], default=("", 0))
-    if cells <= MOST_CELLS:
-        return True
-    reason = (
-        f"takes an array of all ground atoms of each predicate; {name} has {cells:,} of them, and "
-        f"at most {MOST_CELLS:,} are built"
-    )
-    if joint:
+    if cells > MOST_CELLS:
         raise MemoryLimitError(
-            f"joint=True {reason}",
+            f"joint=True {reason}, and at most {MOST_CELLS:,} are built",
             hint="learn with joint=False, or from fewer or smaller databases",
         )
-    warnings.warn(
-        f"clauses are not asked how well they predict all atoms of a predicate together: that "
-        f"{reason}; joint=False says that this is meant",
-        DataWarning,
-        stacklevel=2,
-    )
-    return False
+    return True

@@ -77,8 +77,8 @@ class SearchSettings(Learner[MLN, OwnNotes]):
     joint
         Keep only clauses that do no harm where all atoms of a predicate are unknown at once. With a
         single database, of which nothing can be held out, they must be of use there as well. This
-        takes arrays of all ground atoms. None: where these fit; else a warning says that it is not
-        asked. True: data with too many atoms are refused.
+        takes arrays of all ground atoms. None: where these are small; else a warning says that it
+        is not asked. True: in any case; data whose arrays do not fit are refused.
     sigma
         Standard deviation of the Gaussian prior on weights.
     initial
