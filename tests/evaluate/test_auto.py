@@ -189,3 +189,10 @@ def test_what_was_tried_is_told_on_the_command_line(network, tmp_path, monkeypat
     code, out, err = program(*command)
     assert code == 0, err
     assert "±" in out
+
+
+def test_trials_that_had_too_little_time_are_told_of(network, monkeypatch):
+    monkeypatch.setattr(auto_module, "_SHARE", 1e-9)
+    learner = Auto(target="smokes", portfolio=("boost", "rdn-b"), folds=1, max_rules=0)
+    fitted = learner.fit(network, ml.Run(max_seconds=1000))
+    assert fitted.notes.stopped == "the 1000 seconds of the run were too few to try everything"

@@ -139,6 +139,7 @@ class Auto(Learner[Any, AutoNotes]):
         for fitted in _learning(learner, chosen, data, course):
             notes = AutoNotes(tried=tried, chosen=chosen, why=why, own=fitted.notes)
             yield Fitted(fitted.model, notes)
+        course.cut |= found.is_hurried  # said in the end: what was chosen is learned as ever
 
     def only(self, name: str) -> Auto:
         """Return the learner that has made its choice: in other data of the kind, say."""
@@ -164,6 +165,7 @@ class _Choice:
         self.outcomes: dict[str, Outcome] = {}
         self.seconds: dict[str, float] = {}
         self.failed: dict[str, str] = dict(self.members.left_out)
+        self.is_hurried = False  # whether a trial had too little time
 
     @property
     def is_open(self) -> bool:
@@ -232,9 +234,10 @@ class _Choice:
         )
         try:
             with measured() as cost:
-                model = learner.fit(trial.training, run).model
-                outcome = Outcome.of(trial, trial.answers(model))
+                fitted = learner.fit(trial.training, run)
+                outcome = Outcome.of(trial, trial.answers(fitted.model))
         except OutOfTimeError:
+            self.is_hurried = True
             self.course.check()
             self.failed[name] = "the time for a trial was too short"
             self.outcomes.pop(name, None)
@@ -243,6 +246,7 @@ class _Choice:
             self.failed[name] = str(error).splitlines()[0]
             self.outcomes.pop(name, None)
             return
+        self.is_hurried |= bool(fitted.notes.stopped)
         self.seconds[name] = self.seconds.get(name, 0.0) + cost.cpu_seconds
         before = self.outcomes.get(name)
         self.outcomes[name] = outcome if before is None else before.with_more(outcome)
