@@ -151,6 +151,9 @@ def test_a_row_is_explained_by_what_is_known_of_it(shop, program, monkeypatch):
     atom = json.loads(
         program("explain", "--model", model, *TABLES, "--atom", 'rich("k0")', "--json")[1]
     )
+    shown = program("explain", "--model", model, *TABLES, "--atom", 'rich("k0")')[1]
+    assert "log-odds" in shown
+    assert "groundings" not in shown  # of which trees of features have none
     yes = found["probability"] if found["answer"] == "true" else 1 - found["probability"]
     assert yes == pytest.approx(atom["probability"])
     total = sum(part["log_odds"] for part in found["contributions"])

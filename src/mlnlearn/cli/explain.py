@@ -111,9 +111,14 @@ def explain(
         return
     screen = console()
     screen.print(heading(f"{explained.atom}: probability {explained.probability:.4f}"))
-    rows = [
-        (part.rule, "" if part.flips is None else f"{part.flips:+g}", f"{part.log_odds:+.4f}")
-        for part in explained.contributions
-    ]
-    print_table(screen, ("rule", "groundings", "log-odds"), rows)
+    parts = explained.contributions
+    if any(part.flips is not None for part in parts):
+        rows = [
+            (part.rule, "" if part.flips is None else f"{part.flips:+g}", f"{part.log_odds:+.4f}")
+            for part in parts
+        ]
+        print_table(screen, ("rule", "groundings", "log-odds"), rows)
+    else:  # of models whose parts are no rules with groundings
+        rows = [(part.rule, f"{part.log_odds:+.4f}") for part in parts]
+        print_table(screen, ("part", "log-odds"), rows)
     screen.print(f"\n{explained.sentence()}")
