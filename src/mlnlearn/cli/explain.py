@@ -119,6 +119,6 @@ def explain(
         ]
         print_table(screen, ("rule", "groundings", "log-odds"), rows)
     else:  # of models whose parts are no rules with groundings
-        rows = [(part.rule, f"{part.log_odds:+.4f}") for part in parts]
-        print_table(screen, ("part", "log-odds"), rows)
+        alone = [(part.rule, f"{part.log_odds:+.4f}") for part in parts]
+        print_table(screen, ("part", "log-odds"), alone)
     screen.print(f"\n{explained.sentence()}")
