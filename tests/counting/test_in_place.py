@@ -10,6 +10,8 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn.counting import auto
+from mlnlearn.counting.duck import DuckServer
+from mlnlearn.counting.sql_engine import FullServerError
 from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.errors import DataWarning, InputError, InputErrors
 from mlnlearn.logic.formulas import free_variables
@@ -287,3 +289,21 @@ def test_a_full_scratch_disk_is_a_clear_error(tmp_path):
     assert "no room to number the constants of" in done.stdout, done.stderr
     assert "make room on the disk of temporary files" in done.stdout
     assert list(place.iterdir()) == []
+
+
+def test_boosting_in_place_says_what_there_is_no_room_for(campus, monkeypatch):
+    fetch = DuckServer.fetch
+
+    def full(self, statement):
+        if "ORDER BY c0" in statement:  # facts are read sorted, which may spill
+            raise FullServerError("disk full")
+        return fetch(self, statement)
+
+    monkeypatch.setattr(DuckServer, "fetch", full)
+    learner = ml.BoostedRDN(target="advisedBy", steps=1)
+    with (
+        ml.counting_with("duckdb", "200MB"),
+        pytest.raises(ml.MemoryLimitError, match="no room to look at the tables") as told,
+    ):
+        learner.fit([ml.facts_in_place(campus[1])])
+    assert "TMPDIR" in str(told.value)

@@ -173,7 +173,7 @@ class SqlPlace:
         arity = self.schema[name].arity
         columns = ", ".join(f"c{place}" for place in range(arity))
         order = f" ORDER BY {columns}" if columns else ""
-        found = self.server.fetch(f"SELECT {columns or 'd'} FROM {self.table(name)}{order}")
+        found = self.asked(f"SELECT {columns or 'd'} FROM {self.table(name)}{order}")
         if not arity:
             return np.empty((0, len(found["d"])), np.int32)
         facts = table_with_owner(arity, len(found["c0"]))
@@ -193,7 +193,7 @@ class SqlPlace:
 
     def names(self, kind: str) -> Sequence[str]:
         """Load the constants of a type, in the order of their codes."""
-        found: Answer = self.server.fetch(f"SELECT name FROM {self.dictionary(kind)} ORDER BY code")
+        found = self.asked(f"SELECT name FROM {self.dictionary(kind)} ORDER BY code")
         return [str(name) for name in found["name"].tolist()]
 
 
