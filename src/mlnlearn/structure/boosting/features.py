@@ -196,7 +196,8 @@ class Features:
             result = found if result is None else _product(result, found)
         if result is None:
             return np.ones(len(self), np.int32)
-        return result.astype(np.int32 if result.itemsize <= np.int32().itemsize else np.int64)
+        kind = np.int32 if result.itemsize <= np.int32().itemsize else np.int64
+        return result.astype(kind, copy=False)
 
     def holds(self, body: Body) -> NDArray[np.bool_]:
         """Tell for which examples a conjunction has groundings."""
