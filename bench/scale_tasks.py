@@ -26,7 +26,7 @@ from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import Formula
-from mlnlearn.structure.boosting import features, trees
+from mlnlearn.structure.boosting import features, tables
 
 ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
 TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
@@ -151,23 +151,31 @@ def _seconds() -> float:
 
 
 def threads(database: Database) -> str:
-    """Compare the seconds on the clock of one thread and of two, and say what could be at best."""
+    """Compare the seconds on the clock of one thread and of two, and say what could be at best.
+
+    They take turns; the first turn, which warms up, does not count, and medians are told.
+    """
     examples = ml.positives_and_negatives([database], "advisedBy", ratio=20.0, rng=0)
     learner = ml.BoostedRDN(target="advisedBy", steps=3, max_examples=None)
-    took, rules = [], []
-    for workers in (1, 2):
-        started = time.perf_counter()
-        model = learner.fit([database], ml.Run(workers=workers), examples=examples).model
-        took.append(time.perf_counter() - started)
-        rules.append([(str(rule), weight) for rule, weight in model.rules()])
-    same = "same model" if rules[0] == rules[1] else "OTHER MODEL"
+    took: list[list[float]] = []
+    models = set()
+    for _ in range(6):
+        turn = []
+        for workers in (1, 2):
+            started = time.perf_counter()
+            model = learner.fit([database], ml.Run(workers=workers), examples=examples).model
+            turn.append(time.perf_counter() - started)
+            models.add(tuple((str(rule), weight) for rule, weight in model.rules()))
+        took.append(turn)
+    same = "same model" if len(models) == 1 else "OTHER MODEL"
     with shared_time() as shared:
         started = time.process_time()
         learner.fit([database], ml.Run(workers=1), examples=examples)
         share = shared[0] / (time.process_time() - started)
-    clock = f"1 thread {took[0]:.1f} s, 2 threads {took[1]:.1f} s, load {os.getloadavg()[0]:.0f}"
+    one, two = np.median(took[1:], axis=0).tolist()
+    clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s: {one / two:.2f} times"
     best = f"{share:.0%} of the CPU time is shared out, {1 / (1 - share / 2):.2f} times at best"
-    return f"{same}; {clock}; {best}"
+    return f"{same}; {clock}, load {os.getloadavg()[0]:.0f}; {best}"
 
 
 @contextmanager
@@ -186,7 +194,7 @@ def shared_time() -> Iterator[list[float]]:
                 inside[0] = False
             yield found
 
-    rooms: tuple[Any, ...] = (work, features, trees)
+    rooms: tuple[Any, ...] = (work, features, tables)
     for room in rooms:
         room.in_order = timed
     try:
