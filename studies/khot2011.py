@@ -24,8 +24,8 @@ from mlnlearn.evaluate.metrics import sampled_scores, scores
 from mlnlearn.structure.boosting import BoostedMLN, BoostedRDN
 from studies.common import Options, run_tasks
 
-LEARNERS: dict[str, BoostedMLN | BoostedRDN] = {
-    "MLN-BT": BoostedMLN(target="", steps=20, max_leaves=8),
+LEARNERS: dict[str, BoostedMLN | BoostedRDN] = {  # the paper's have no vectors of values
+    "MLN-BT": BoostedMLN(target="", steps=20, max_leaves=8, axis="off"),
     "MLN-BC": BoostedMLN(
         target="",
         representation="clauses",
@@ -33,8 +33,9 @@ LEARNERS: dict[str, BoostedMLN | BoostedRDN] = {
         max_literals=4,
         beam=10,
         clauses_per_step=3,
+        axis="off",
     ),
-    "RDN-B": BoostedRDN(target="", steps=20, max_leaves=8),
+    "RDN-B": BoostedRDN(target="", steps=20, max_leaves=8, axis="off"),
 }
 VARIANTS = {
     "calibrated": "",
