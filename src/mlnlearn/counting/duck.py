@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,6 @@ class DuckServer:
             raise overflow(2.0**127) from error
         except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
             raise FullServerError(str(error)) from error
-
-    @contextmanager
-    def kept(self, statement: str) -> Iterator[str]:
-        """Keep the answer of a statement as a table, on disk if need be."""
-        self.fetch(f"CREATE TEMP TABLE answer AS {statement}")
-        try:
-            yield "answer"
-        finally:
-            self.fetch("DROP TABLE answer")
 
     def _run(self, statement: str) -> Answer:
         """Run a statement so that Ctrl-C always stops it, leaving the server fit for use.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,16 +115,6 @@ class PostgresServer:
             for schema, table, column, kind in cursor.fetchall():
                 found.setdefault(table, []).append((schema, column, kind))
         return {table: [c for c in found[table] if c[0] == found[table][0][0]] for table in found}
-
-    @contextmanager
-    def kept(self, statement: str) -> Iterator[str]:
-        """Keep the answer of a statement as a temporary table."""
-        self.fetch(f"CREATE TEMP TABLE answer AS {statement}")
-        try:
-            yield "answer"
-        finally:
-            with suppress(FullServerError):
-                self.fetch("DROP TABLE answer")
 
 
 class PostgresEngine(SqlEngine):

@@ -218,11 +218,6 @@ class SparkServer:
             raise
         return {name: table[name].to_numpy() for name in table.column_names}
 
-    @contextmanager
-    def kept(self, statement: str) -> Iterator[str]:
-        """Name the statement itself: it is executed again, since views hold no rows."""
-        yield f"({statement})"
-
 
 def _drop(session: SparkSession, views: Sequence[str]) -> None:
     with suppress(Exception):  # the server may be gone before us

@@ -65,10 +65,6 @@ class Server(Protocol):
         """
         ...
 
-    def kept(self, statement: str) -> AbstractContextManager[str]:
-        """Keep the answer of a statement at the server, for a while, as the table that is named."""
-        ...
-
     def close(self) -> None:
         """Let go of everything."""
         ...
@@ -228,23 +224,27 @@ class SqlEngine:
                 "temporary files (TMPDIR)",
             ) from error
         refuse_overflow(answer)
-        database, *columns, counts = answer.values()
-        return count_table(query.group, database, columns, counts)
+        counts = answer.pop("n")
+        database = answer.pop("d") if "d" in answer else np.zeros(len(counts), np.int32)
+        return count_table(query.group, database, tuple(answer.values()), counts)
 
     def _answer(self, query: Query) -> Answer:
-        """Return the columns of an answer, refused where they would not fit in memory.
+        """Return the columns of an answer, refused where they do not fit in memory.
 
-        Where they might not, the server keeps the rows, on disk if need be, until they are counted.
+        Where they might not, one row more is asked for than fits: only then is the answer counted.
         """
         statement, most = self._statement(query)
         width = _row_bytes(query)
         room = self.budget.left(query)
-        if most * width <= room.nbytes:
+        fitting = room.nbytes // width
+        if most <= fitting:
             return self.server.fetch(statement)
-        with self.server.kept(statement) as answer:
-            (rows,) = self.server.fetch(f"SELECT count(*) AS n FROM {answer}")["n"].tolist()
+        answer = self.server.fetch(f"{statement} LIMIT {fitting + 1}")
+        if len(answer["n"]) > fitting:
+            counted = f"SELECT count(*) AS n FROM ({statement}) AS answer"
+            (rows,) = self.server.fetch(counted)["n"].tolist()
             room.taking(rows * width, rows)
-            return self.server.fetch(f"SELECT * FROM {answer}")
+        return answer
 
     def fact_table(self, predicate: Predicate) -> str:
         """Return what the table of a predicate's facts is called at the server."""

@@ -88,13 +88,13 @@ class Statement:
     def text(self) -> str:
         """Return the statement of the only query, its rows in order.
 
-        Counts that 64 bits do not hold are cut off there; a column ``approximate`` tells.
+        Groups of one database alone have no column ``d``. Counts that 64 bits do not hold are cut
+        off there; a column ``approximate`` tells.
         """
         ((factor, group),) = self._answers
-        columns = ", ".join(["d", *group])
+        columns = ", ".join(group if self.alone and group else ("d", *group))
         answer = f"SELECT {columns}, {self._counts(factor, False)} FROM {factor.name}"
-        order = ", ".join(group) if self.alone and group else columns
-        return f"{self._subqueries()}{answer} ORDER BY {order}"
+        return f"{self._subqueries()}{answer} ORDER BY {columns}"
 
     def union(self) -> str:
         """Return one statement for all queries: ``q`` is the query, ``g0``, … are its group."""
