@@ -22,15 +22,6 @@ CHOSEN_SETS = tuple(name for name in SETS if name not in (*SLOW, "cora", "moviel
 """Where `auto` is run, too: with one seed, since it tries several learners."""
 NEAR = 0.03
 TIE = 0.001
-BOOSTSRL = {
-    ("uwcse", "advisedBy"): ("RDN-B, all folds", 0.475, -0.142),
-    ("imdb", "workedUnder"): ("RDN-B, two folds", 1.0, -0.045),
-    ("imdb", "genre"): ("RDN-B, first fold", 0.57, -0.75),
-    ("webkb", "courseProf"): ("RDN-B, first fold", 0.048, -0.33),
-    ("webkb", "courseTA"): ("RDN-B, first fold", 0.004, -0.29),
-}
-"""What BoostSRL's dependency networks reached: area under the curve of precision and recall, and
-mean log-likelihood over all atoms. Measured apart, as it takes 14 to 51 CPU s each."""
 STUDY = Study(
     name="default_quality",
     title="The default learner beside a propositional peer",
@@ -83,7 +74,10 @@ def sections(options: Options) -> Iterator[str]:
     yield _verdict(verdicts)
     header = ["target", "AP", "AP, peer", "difference", "CLL", "CLL, peer", "difference"]
     yield markdown_table([*header, "CPU s", "CPU s, peer"], rows)
-    yield _of_boostsrl(by_target)
+    yield (
+        "BoostSRL, which learns from the same kind of data, is run beside ours on a page of its "
+        "own: [dependency networks beside ours](boostsrl_quality.md)."
+    )
     yield _of_auto(by_target)
     kept = [[name, f"{share:.0%}"] for name, share in _kept(by_target)]
     yield (
@@ -94,22 +88,6 @@ def sections(options: Options) -> Iterator[str]:
 
 
 Results: TypeAlias = Mapping[tuple[str, str], Mapping[str, Sequence[Mapping[str, Any]]]]
-
-
-def _of_boostsrl(found: Results) -> str:
-    rows = []
-    for key, (what, area, likelihood) in BOOSTSRL.items():
-        results = found[key][SYSTEMS[0]]
-        ours = [_pair(one["scores"]) for one in results[: 1 if "first" in what else None]]
-        ap, cll = np.mean(ours, axis=0).tolist()
-        cells = [f"{ap:.3f}", f"{area:.3f}", f"{cll:.3f}", f"{likelihood:.3f}"]
-        rows.append([" ".join(key), what, *cells])
-    header = ["target", "BoostSRL", "AP", "BoostSRL's", "CLL", "BoostSRL's"]
-    return (
-        "## Beside BoostSRL\n\nIts figures were measured apart, by its jar: of all folds, of "
-        "two, or of the first one; ours are of all folds but where its are of the first. Its "
-        "are areas under the curve of precision and recall.\n\n" + markdown_table(header, rows)
-    )
 
 
 def _of_auto(found: Results) -> str:
