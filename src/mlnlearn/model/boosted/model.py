@@ -344,7 +344,7 @@ class BoostedModel(Shown, Plots, SavedModel):
                 weight, vectors = weights.get(formula, (None, {}))
                 if path.value or path.by is None:
                     weight = path.value if weight is None else weight + path.value
-                if path.by is not None:
+                if path.by is not None and path.by.added:
                     added = vectors.setdefault(path.by.place, {})
                     for name, value in path.by.added.items():
                         added[name] = added.get(name, 0.0) + value
