@@ -123,7 +123,9 @@ class Bindings:
 
     def totals(self) -> Ints:
         """Return each example's number of groundings."""
-        totals: Ints = sum_by_example(self.example, self.multiplicity, self.size)
+        if self.times is None:
+            return np.bincount(self.example, minlength=self.size)
+        totals: Ints = sum_by_example(self.example, self.times, self.size)
         return totals
 
     def merged(self, needed: Collection[int]) -> Bindings:

@@ -189,9 +189,9 @@ class Lookups:
         """Put facts by their keys into the arena: by number where these fill a small space."""
         space = math.prod(sizes)
         program = np.zeros(1, PROGRAM)
-        if space <= max(_MOST_DENSE, _DENSE * len(columns[0])):
+        if space <= min(max(_MOST_DENSE, _DENSE * len(columns[0])), np.iinfo(np.int32).max):
             numbers = columns[0] if len(columns) == 1 else _keys(columns, multipliers)
-            first, order = group_numbers(numbers, space)
+            first, order = group_numbers(numbers.astype(np.int32, copy=False), space)
             program["shift"] = -1
             program["ranges_at"] = self.arena.add("starts", first)
             return program, order if len(order) else None
