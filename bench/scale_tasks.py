@@ -35,6 +35,7 @@ TEN = (
     "taughtBy(c,p,q)", "advisedBy(s,p) => student(s)", "advisedBy(s,p) => professor(p)",
     ADVISE, TAUGHT,
 )  # fmt: skip
+BOTH = (ADVISE.replace("=>", "^"), TAUGHT.replace("=>", "^"))
 FIVE = ("advisedBy(s,p)", "student(x)", "advisedBy(s,p) => student(s)", ADVISE, TAUGHT)
 HAND = """
 SELECT p1.c1 AS s, p2.c1 AS p, count(*) AS n
@@ -47,10 +48,14 @@ def formulas(database: Database, texts: Sequence[str]) -> list[Formula]:
     return [ml.parse_formula(text, database.schema).formula for text in texts]
 
 
-def count(database: Database) -> str:
-    """Count the true groundings of two clauses."""
-    engine = ml.open_engine([database])
-    return str([ml.true_groundings(engine, f)[0] for f in formulas(database, (ADVISE, TAUGHT))])
+def count(texts: Sequence[str]) -> Callable[[Database], str]:
+    """Count the true groundings of formulas."""
+
+    def run(database: Database) -> str:
+        engine = ml.open_engine([database])
+        return str([ml.true_groundings(engine, f)[0] for f in formulas(database, texts)])
+
+    return run
 
 
 def flips(database: Database) -> str:
@@ -330,7 +335,7 @@ _TREES = ml.BoostedMLN(target="advisedBy", steps=3, max_examples=None)
 _CLAUSES = ml.BoostedMLN(target="advisedBy", representation="clauses", steps=1, max_examples=None)
 
 IN_MEMORY: dict[str, Callable[[Database], str]] = {
-    "count, 2 clauses": count,
+    "count, 2 clauses": count((ADVISE, TAUGHT)),
     "flips of `advisedBy`, 2 clauses": flips,
     "WPLL weights, 10 clauses": weights(TEN),
     "RDN-B, 3 steps": boosted(_RDN),
@@ -343,7 +348,8 @@ IN_MEMORY: dict[str, Callable[[Database], str]] = {
 """Tasks on the university's facts in memory."""
 
 IN_PLACE: dict[str, Callable[[Database], str]] = {
-    "count in place, 2 clauses": count,
+    "count in place, 2 clauses": count((ADVISE, TAUGHT)),
+    "count in place, 2 conjunctions": count(BOTH),
     "flips in place, 2 clauses": flips,
     "WPLL in place, 5 clauses": weights(FIVE),
     "grouped count in place": grouped,
