@@ -13,7 +13,6 @@ from mlnlearn.run import Course
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, mean_deviance
 
 _WORTH = 1e-4  # of the deviance of no tree: what a tree must gain on held-out examples
-_MORE = 5e-4  # of what is left of it: the same
 _LOOK = 20  # steps after which runs that are behind others do not go on
 
 
@@ -44,8 +43,7 @@ class FoldRuns:
         """The first step after which nothing was gained that is worth a tree."""
         best = 0
         for step, deviance in enumerate(self.curve):
-            least = max(_WORTH * self.curve[0], _MORE * self.curve[best])
-            if deviance < self.curve[best] - least:
+            if deviance < self.curve[best] - _WORTH * self.curve[0]:
                 best = step
         return best
 

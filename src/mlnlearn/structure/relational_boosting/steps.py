@@ -20,11 +20,7 @@ _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the 
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
 _NOTHING = np.zeros(256, np.bool_)
-_FARTHER, _STEPS_TO_DOUBLE, _MOST = (
-    2.0,
-    20,
-    3.0,
-)  # how far steps of relations go
+_STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,8 @@ class TreeStepSettings:
     seed
         Of the choice of features.
     longer
-        Whether steps go further, and later ones, which have less left to say, even more: relations
-        have many examples and features, and each step takes long.
+        Whether later steps, which have less left to say, go further: relations have many examples
+        and features, and each step takes long.
     """
 
     rate: float
@@ -192,9 +188,8 @@ class BoostingRun:
 
     def _rate(self, number: int) -> float:
         """Return how far a step goes."""
-        if not self.settings.longer:
-            return self.settings.rate
-        return self.settings.rate * _FARTHER * min(1.0 + number / _STEPS_TO_DOUBLE, _MOST)
+        by = min(1.0 + number / _STEPS_TO_DOUBLE, _MOST_RATES) if self.settings.longer else 1.0
+        return self.settings.rate * by
 
     def _finished(
         self, node: GrowingNode, gradients: Floats, curvatures: Floats, rate: float
