@@ -145,7 +145,7 @@ def find_ranges(programs, columns, arena):  # type: ignore[no-untyped-def]
     """Return the first fact that each row of a binding table finds by a program, and how many."""
     rows, program = columns.shape[1], programs[0]
     first, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
-    end = 0
+    end = np.int64(0)  # a plain 0 has `_find` compiled once more, for the literal
     while end < rows:
         end = _find(program, columns, arena, keys, first, end)
     lengths = np.zeros(rows, np.int32)
@@ -200,7 +200,7 @@ def _grown(array):  # type: ignore[no-untyped-def]
 @njit(cache=True, inline="always")
 def _find_hits(program, columns, arena, keys, found, hits):  # type: ignore[no-untyped-def]
     """Find groups, list the rows that find one in `hits`, and return how many do."""
-    number, end, rows = 0, 0, columns.shape[1]
+    number, end, rows = 0, np.int64(0), columns.shape[1]
     while end < rows:
         start = end
         end = _find(program, columns, arena, keys, found, start)

@@ -34,6 +34,7 @@ WITHOUT_PATH, WITH_PATH = 3, 5
 """How many columns there are: without those of the path's own groundings, and with them."""
 
 _NO_FACTORS = np.empty(0, np.int32)
+_ONCE = np.empty(0, np.uint8)  # counts of 1; of one type, so that kernels are compiled for it alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,11 +203,12 @@ class Terms:
         """Add the examples that candidates hold for to their sums, in order."""
         once, arrays = self.regression.existential, self._arrays()
         for start, counts in parts:
-            entries = counts.candidate, counts.example, counts.count
+            many = _ONCE if once else counts.count
+            entries = counts.candidate, counts.example, many, sums[start:]
             if self.gathered is not None:
-                _add_gathered(*entries, sums[start:], once, self.gathered)
+                _add_gathered(*entries, self.gathered)
             else:
-                _add_direct(*entries, sums[start:], once, *arrays)
+                _add_direct(*entries, *arrays)
 
     def members(self) -> Ints:
         """Return the rows that have examples of the node."""
@@ -327,9 +329,9 @@ def _gather(gradient, weight, inside, path, rest, slopes, masses, of, gathered):
 
 
 @njit(cache=True, nogil=True)
-def _add_gathered(candidate, example, count, sums, once, gathered):  # type: ignore[no-untyped-def]
+def _add_gathered(candidate, example, count, sums, gathered):  # type: ignore[no-untyped-def]
     single, full = len(candidate) == 0, sums.shape[1] == WITH_PATH
-    once = once or len(count) == 0
+    once = len(count) == 0
     for entry in range(len(example)):
         who = example[entry]
         if gathered[who, EXAMPLES] == 0.0:
@@ -346,10 +348,10 @@ def _add_gathered(candidate, example, count, sums, once, gathered):  # type: ign
 
 @njit(cache=True, nogil=True)
 def _add_direct(  # type: ignore[no-untyped-def]
-    candidate, example, count, sums, once, gradient, weight, inside, path, rest, slopes, masses
+    candidate, example, count, sums, gradient, weight, inside, path, rest, slopes, masses
 ):
     single, full = len(candidate) == 0, sums.shape[1] == WITH_PATH
-    once = once or len(count) == 0
+    once = len(count) == 0
     alone, plain = len(rest) == 0, len(path) == 0
     for entry in range(len(example)):
         who = example[entry]
