@@ -8,8 +8,8 @@ import pandas as pd
 
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.layout import NetLayout
 
 

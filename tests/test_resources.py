@@ -17,8 +17,8 @@ from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.resources import byte_size, carried, in_use
 from mlnlearn.run import Fitted, Notes, Run, drive
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.layout import NetLayout
 
 RULES = """

@@ -12,7 +12,7 @@ from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.run import Run
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.impute import COMPLETIONS, Imputation
 from mlnlearn.structure.join_bayes.learners import LAJDT, MBN
 

@@ -4,7 +4,7 @@ import pytest
 
 import mlnlearn as ml
 from join_worlds import campus_tables, chain_tables, flag_tables, self_tables
-from mlnlearn.structure.join_bayes import counts
+from mlnlearn.structure.join_bayes import family_counts
 from mlnlearn.structure.join_bayes.work import OutOfWorkError, Work
 
 
@@ -47,9 +47,9 @@ def test_a_limit_on_work_stops_at_the_same_place(monkeypatch):
 
 def test_families_are_counted_ahead(monkeypatch):
     seen = []
-    share = counts.in_order
+    share = family_counts.in_order
     monkeypatch.setattr(
-        counts, "in_order", lambda f, items: seen.append(len(items)) or share(f, items)
+        family_counts, "in_order", lambda f, items: seen.append(len(items)) or share(f, items)
     )
     ml.LAJDT().fit(campus_tables(0, 100))
     assert seen == []

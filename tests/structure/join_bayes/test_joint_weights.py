@@ -10,8 +10,8 @@ from join_worlds import chain_tables
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.structure.join_bayes import joint_weights as module
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.feature_rows import typical_counts
 from mlnlearn.structure.join_bayes.features import attribute_rows
 from mlnlearn.structure.join_bayes.joint_weights import joint_weights, redrawn, rule_counts

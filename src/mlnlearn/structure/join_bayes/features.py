@@ -20,8 +20,9 @@ from mlnlearn.counting.arrays import Codes, Ints, rows_of, run_starts, sort_keys
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
-from mlnlearn.structure.join_bayes.counts import Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.counts import Counts
 from mlnlearn.structure.join_bayes.encode import CountedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks, equal_rows
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules

@@ -22,8 +22,8 @@ from mlnlearn.counting.arrays import Codes
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.features import attribute_scores
 from mlnlearn.structure.join_bayes.rules import Family, FamilyRules, table_rules
 

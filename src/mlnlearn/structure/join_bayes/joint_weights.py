@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.run import check_time
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.features import attribute_scores
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins

@@ -106,7 +106,7 @@ class LearnAndJoin:
     >>> from mlnlearn.data.load.build import build_database
     >>> from mlnlearn.data.load.columns import Column
     >>> from mlnlearn.data.load.tables import Table
-    >>> from mlnlearn.structure.join_bayes.counts import FamilyCounter
+    >>> from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
     >>> from mlnlearn.structure.join_bayes.encode import EncodedData
     >>> names = {"id": Column.of(list("ABCDEFGH"))}
     >>> people = names | {"sex": Column.of(list("ffffmmmm")), "fan": Column.of(list("xxxxyyyy"))}

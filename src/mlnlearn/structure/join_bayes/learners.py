@@ -22,8 +22,9 @@ from mlnlearn.model.bayesnet import ConditionalTable, ParametrizedBayesNet
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.run import Course, Fitted, Notes
 from mlnlearn.settings import Above, AtLeast
-from mlnlearn.structure.join_bayes.counts import Counter, Counts, FamilyCounter
+from mlnlearn.structure.join_bayes.counts import Counter, Counts
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.feature_rows import typical_counts
 from mlnlearn.structure.join_bayes.features import attribute_rows
 from mlnlearn.structure.join_bayes.impute import Imputation, Parents

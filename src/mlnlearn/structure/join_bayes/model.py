@@ -31,8 +31,8 @@ from mlnlearn.model.mln import MLN
 from mlnlearn.model.plots import Plots
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.features import AttributePrediction, attribute_features
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.reasons import explain_attribute

@@ -23,8 +23,8 @@ from mlnlearn.structure.join_bayes.counts import (
     Counter,
     Counts,
     MoebiusJob,
+    Question,
     Table,
-    variables_of,
 )
 from mlnlearn.structure.join_bayes.layout import Relationship
 from mlnlearn.structure.join_bayes.placed_data import PlacedData
@@ -233,21 +233,10 @@ class PlacedCounter(Counter):
         )
         return counted_table(answer, nodes)
 
-    def _count(
-        self,
-        nodes: tuple[NetNode, ...],
-        scope: frozenset[Variable],
-        true: tuple[Relationship, ...],
-        keep: tuple[Variable, ...],
-        merged: dict[Variable, Variable],
-        unknown: bool,
-        only: Mapping[Variable, int] | None = None,
-    ) -> Counts:
-        assert not keep
-        assert not merged
-        assert not only
-        inside, outside = variables_of(nodes, scope, true, (), {})
-        return PlacedJob(self, nodes, inside, outside).count(true, unknown=unknown)
+    def _count(self, asked: Question) -> Counts:
+        assert not asked.keep
+        assert not asked.merged
+        return PlacedJob(self, asked).count()
 
 
 def counted_table(answer: Mapping[str, np.ndarray], nodes: Sequence[NetNode]) -> Table:
@@ -271,38 +260,25 @@ class PlacedJob(MoebiusJob):
     ----------
     counter
         Counts each of these tables.
-    nodes
-        The family.
-    variables
-        Variables that it speaks of.
-    outside
-        Variables that range freely.
-    merged
-        Variables that stand for the same entity as another.
+    asked
+        What is counted.
     """
 
-    def __init__(
-        self,
-        counter: PlacedCounter,
-        nodes: tuple[NetNode, ...],
-        variables: tuple[Variable, ...],
-        outside: tuple[Variable, ...],
-        merged: Mapping[Variable, Variable] | None = None,
-    ) -> None:
-        self.counter, self.nodes, self.variables = counter, nodes, variables
-        self.merged = merged or {}
+    def __init__(self, counter: PlacedCounter, asked: Question) -> None:
+        self.counter, self.asked = counter, asked
         self.kept, self.described = (), {}
-        self.spread = counter.data.spread(outside)
-        self.sizes = _sizes(nodes)
+        self.spread = counter.data.spread(asked.outside)
+        self.sizes = _sizes(asked.nodes)
 
     def table(self, join: Join) -> Table:
         """Return the counts of what is linked together."""
-        return self.counter.joint(join, join.nodes(self.nodes))
+        return self.counter.joint(join, join.nodes(self.asked.nodes))
 
     def flat(self, true: tuple[str, ...]) -> Table:
         """Count with some relationships true, whatever the others are."""
         links = [self.counter.relationships[name] for name in true]
-        tables = [self.table(join) for join in joins_of(self.variables, links, self.merged)]
+        joins = joins_of(self.asked.variables, links, self.asked.merged)
+        tables = [self.table(join) for join in joins]
         if not tables:
             tables = [SparseTable({POPULATION: np.zeros(1, np.int32)}, np.ones(1, np.int64))]
         room = Room(in_use().nbytes, "a count over several tables")

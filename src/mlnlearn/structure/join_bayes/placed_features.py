@@ -21,7 +21,7 @@ from mlnlearn.counting.sparse import SparseTable
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
-from mlnlearn.structure.join_bayes.counts import Counts, Table, subsets, variables_of
+from mlnlearn.structure.join_bayes.counts import Counts, Question, Table
 from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, equal_rows
 from mlnlearn.structure.join_bayes.features import Look, MatrixBuilder, attributes_of, looks_of
 from mlnlearn.structure.join_bayes.layout import Relationship
@@ -99,39 +99,25 @@ class _GroundingGroups:
 
     def counts(self, counter: PlacedCounter, look: Look) -> Counts:
         """Count the values of a family's other nodes for one grounding of each group."""
-        true = look.given(self.owner)
-        merged = dict(look.merged)
-        rest, scope = tuple(look.rest), look.variables
-        inside, outside = variables_of(rest, scope, true, look.keep, merged)
-        job = _GroupJob(counter, rest, inside, outside, merged, look.keep, self)
-        return job.count(true, unknown=True)
+        return _GroupJob(counter, _question(look, self.owner), self).count()
 
 
 class _GroupJob(PlacedJob):
     """The count of a family for each of some groundings."""
 
-    def __init__(
-        self,
-        counter: PlacedCounter,
-        nodes: tuple[NetNode, ...],
-        variables: tuple[Variable, ...],
-        outside: tuple[Variable, ...],
-        merged: Mapping[Variable, Variable],
-        keep: tuple[Variable, ...],
-        groups: _GroundingGroups,
-    ) -> None:
-        super().__init__(counter, nodes, variables, outside, merged)
-        self.keep, self.groups = keep, groups
+    def __init__(self, counter: PlacedCounter, asked: Question, groups: _GroundingGroups) -> None:
+        super().__init__(counter, asked)
+        self.groups = groups
         self.kept = (_GROUP,)
         self.sizes[_GROUP] = len(groups.groundings)
 
     def table(self, join: Join) -> Table:
         """Return the counts of what is linked together, by group where groundings are part."""
-        if not set(self.keep) & set(join.variables):
+        if not set(self.asked.keep) & set(join.variables):
             return super().table(join)
-        nodes, data = join.nodes(self.nodes), self.counter.data
+        nodes, data = join.nodes(self.asked.nodes), self.counter.data
         text = join.sql(data, nodes)
-        same = [f"{text.entities[v]} = r.e{place}" for place, v in enumerate(self.keep)]
+        same = [f"{text.entities[v]} = r.e{place}" for place, v in enumerate(self.asked.keep)]
         cells = ["r.g AS g", *(f"{text.codes[n]} AS n{k}" for k, n in enumerate(nodes))]
         groups = ", ".join(["r.g", *(text.codes[node] for node in nodes)])
         tests = " AND ".join([*text.tests, *same])
@@ -224,16 +210,19 @@ def _kept(data: PlacedData, owner: Relationship | None, looks: Sequence[Look]) -
     """Yield the joins that groundings are part of, in all that is counted for them."""
     relationships = {r.predicate.name: r for r in data.layout.relationships}
     for look in looks:
-        true, merged, rest = look.given(owner), dict(look.merged), tuple(look.rest)
-        inside, _ = variables_of(rest, look.variables, true, look.keep, merged)
-        given = {r.predicate.name for r in true}
-        asked = [n.relationship.name for n in rest if n.relationship is not None]
-        free = [name for name in dict.fromkeys(asked) if name not in given]
-        for chosen in subsets(free):
-            links = [relationships[name] for name in (*sorted(given), *chosen)]
-            for join in joins_of(inside, links, merged):
-                if set(look.keep) & set(join.variables):
-                    yield _Kept(join, join.nodes(rest), look.keep)
+        asked = _question(look, owner)
+        for true, _ in asked.subsets():
+            links = [relationships[name] for name in true]
+            for join in joins_of(asked.variables, links, asked.merged):
+                if set(asked.keep) & set(join.variables):
+                    yield _Kept(join, join.nodes(asked.nodes), asked.keep)
+
+
+def _question(look: Look, owner: Relationship | None) -> Question:
+    """Return what is counted of a family's other nodes for groundings of an attribute."""
+    scope, true = frozenset(look.variables), look.given(owner)
+    merged = dict(look.merged)
+    return Question(tuple(look.rest), scope, true, look.keep, merged=merged, unknown=True)
 
 
 def _is_local(kept: _Kept, owner: Relationship | None) -> bool:

@@ -13,8 +13,8 @@ from mlnlearn.late import late
 from mlnlearn.logic.atoms import Atom, Constant
 from mlnlearn.model.bayesnet_nodes import ABSENT, FALSE_TRUE, NetNode
 from mlnlearn.model.explanation import Contribution, Explanation, by_size, codes_of
-from mlnlearn.structure.join_bayes.counts import FamilyCounter
 from mlnlearn.structure.join_bayes.encode import EncodedData
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
 from mlnlearn.structure.join_bayes.features import attribute_features
 from mlnlearn.structure.join_bayes.layout import NetLayout
 from mlnlearn.structure.join_bayes.rules import FamilyRules
