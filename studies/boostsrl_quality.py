@@ -18,6 +18,7 @@ from mlnlearn.evaluate.metrics import scores
 from mlnlearn.structure.boosting.learners import BoostedRDN
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 from studies.common import Options, Study, markdown_table, run, run_tasks
+from studies.default_tasks import code_of
 
 TREES = 20
 SECONDS = 600
@@ -59,12 +60,18 @@ STUDY = Study(
 
 @dataclass(frozen=True)
 class Task:
-    """A system on a target, with one fold kept aside."""
+    """A system on a target, with one fold kept aside, and the code that it depends on, if ours."""
 
     data: str
     target: str
     system: str
     fold: int
+    code: str
+
+    @classmethod
+    def of(cls, data: str, target: str, system: str, fold: int) -> Task:
+        """Return the task by today's code."""
+        return cls(data, target, system, fold, "" if system == "BoostSRL" else code_of("boost"))
 
 
 def solve(task: Task) -> dict[str, Any]:
@@ -104,7 +111,7 @@ def _chances(model: Any, test: Database, target: str) -> np.ndarray:
 def sections(options: Options) -> Iterator[str]:
     """Yield the table of means, and that of folds."""
     tasks = [
-        Task(data, target, system, fold)
+        Task.of(data, target, system, fold)
         for data, target in TARGETS
         for fold in _folds(data, options)
         for system in SYSTEMS
@@ -114,12 +121,12 @@ def sections(options: Options) -> Iterator[str]:
     for data, target in TARGETS:
         folds = _folds(data, options)
         for system, name in SYSTEMS.items():
-            results = [found[Task(data, target, system, fold)] for fold in folds]
+            results = [found[Task.of(data, target, system, fold)] for fold in folds]
             cells = [_mean(results, metric) for metric in METRICS]
             cpu = np.mean([result["cpu"] for result in results])
             rows.append([f"{data} {target}", name, *cells, f"{cpu:.1f}"])
         for fold in folds:
-            alike = {s: found[Task(data, target, s, fold)]["scores"] for s in SYSTEMS}
+            alike = {s: found[Task.of(data, target, s, fold)]["scores"] for s in SYSTEMS}
             by_fold.append([f"{data} {target}", str(fold + 1), *_cells(alike)])
     yield markdown_table(["target", "system", "AP", "AUC-PR", "CLL", "CPU s"], rows)
     names = [name for name in SYSTEMS.values() for _ in range(2)]
