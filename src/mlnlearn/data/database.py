@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -332,7 +333,7 @@ class Database(Shown):
         return f"{label}: {self.true_atoms} true atoms over {kinds}"
 
 
-def constants_by_type(databases: Iterable[Database]) -> dict[str, tuple[str, ...]]:
+def constants_by_type(databases: Iterable[Database]) -> dict[str, Sequence[str]]:
     """Return the constants of each type in all databases together, in order of first mention.
 
     Examples
@@ -342,11 +343,14 @@ def constants_by_type(databases: Iterable[Database]) -> dict[str, tuple[str, ...
     >>> constants_by_type(parts)
     {'person': ('Anna', 'Bob')}
     """
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, list[Sequence[str]]] = {}
     for database in databases:
         for kind, vocabulary in database.domains.items():
-            found.setdefault(kind, {}).update(dict.fromkeys(vocabulary.names))
-    return {kind: tuple(names) for kind, names in found.items()}
+            found.setdefault(kind, []).append(vocabulary.names)
+    return {
+        kind: names[0] if len(names) == 1 else tuple(dict.fromkeys(chain.from_iterable(names)))
+        for kind, names in found.items()
+    }
 
 
 def _sorted_unique(codes: NDArray[np.integer], sizes: Sequence[int]) -> Columns:

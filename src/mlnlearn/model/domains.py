@@ -191,10 +191,10 @@ def carrying_domains(mln: MLN, databases: Sequence[Database]) -> MLN:
     listed = dict(mln.schema.listed)
     for kind, names in constants_by_type(databases).items():
         known = named.get(kind, set())
-        if kind in mln.schema.declared or known >= set(names):
+        if kind in mln.schema.declared or not _is_scarce(mln.schema, kind, bool(known)):
             continue
-        if _is_scarce(mln.schema, kind, bool(known)):
-            listed[kind] = names
+        if not known >= set(names):
+            listed[kind] = tuple(names)
     return replace(mln, schema=replace(mln.schema, listed=listed))
 
 
