@@ -7,7 +7,7 @@ import pytest
 
 from mlnlearn.cli import progress
 from mlnlearn.cli.main import run
-from servers import postgres_server, sail_server
+from servers import postgres_server, spark_server
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +18,9 @@ def postgres():
 
 
 @pytest.fixture(scope="session")
-def sail():
-    """The address of a server of Spark Connect."""
-    with sail_server() as address:
+def spark_master():
+    """The address of a server of Spark Connect: Sail, unless another is named."""
+    with spark_server() as address:
         yield address
 
 

@@ -1,5 +1,11 @@
-"""Real servers, started on loopback for tests and stopped after them."""
+"""Real servers, started on loopback for tests and stopped after them.
 
+Tests of Spark run on Sail, which needs no Java. ``MLNLEARN_TEST_SPARK=local[2]`` runs them on Spark
+itself, where Java and all of pyspark are installed, and an address such as ``sc://host:15002`` on
+a server that is there already.
+"""
+
+import importlib.util
 import os
 import pwd
 import shutil
@@ -11,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from mlnlearn.counting.spark import spark_session
 
 
 def find_binaries():
@@ -67,11 +75,19 @@ def postgres_server():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_session(address):
+def has_all_of_spark():
+    """Whether Spark itself can be started here."""
+    found = importlib.util.find_spec("pyspark")
+    jars = found is not None and (Path(found.origin).parent / "jars").is_dir()
+    return jars and shutil.which("java") is not None
+
+
+def end_session(address):
+    """Close the session with a server, if somebody asked it something."""
     spark = sys.modules.get("mlnlearn.counting.spark")
-    session = None if spark is None else spark._SESSIONS.pop(address, None)
-    if session is not None:  # somebody asked it something
-        session.stop()
+    opened = None if spark is None else spark._SESSIONS.pop(address, None)
+    if opened is not None:
+        opened.session.stop()
 
 
 @contextmanager
@@ -85,5 +101,21 @@ def sail_server():
     try:
         yield f"sc://{host}:{port}"
     finally:
-        _end_session(f"sc://{host}:{port}")
+        end_session(f"sc://{host}:{port}")
         server.stop()
+
+
+@contextmanager
+def spark_server():
+    """Yield the address of the server that tests of Spark run on: Sail, or one that is named."""
+    address = os.environ.get("MLNLEARN_TEST_SPARK")
+    if not address:
+        with sail_server() as sail:
+            yield sail
+        return
+    few = {"spark.sql.shuffle.partitions": "2"}
+    spark_session(address, few)  # stays open, with these settings, for whoever asks by address
+    try:
+        yield address
+    finally:
+        end_session(address)

@@ -61,11 +61,11 @@ def moving_engine(databases, **options):
 
 
 @pytest.fixture
-def spark_engine(sail):
+def spark_engine(spark_master):
     made = []
 
     def make(databases, **options):
-        made.append(SparkEngine(databases, master=sail, **options))
+        made.append(SparkEngine(databases, master=spark_master, **options))
         return made[-1]
 
     yield make

@@ -122,10 +122,10 @@ def test_sums_are_those_of_listed_groundings(seed):
         check(engine, facts, rng, 40)
 
 
-def test_sums_on_spark_are_those_of_listed_groundings(sail):
+def test_sums_on_spark_are_those_of_listed_groundings(spark_master):
     rng = np.random.default_rng(9)
     database, facts = random_database(rng)
-    with SparkEngine([database], master=sail) as engine:
+    with SparkEngine([database], master=spark_master) as engine:
         check(engine, facts, rng, 20)
 
 

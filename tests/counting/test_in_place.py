@@ -52,7 +52,7 @@ def placed(request, campus, tmp_path):
         with ml.counting_with("postgresql"):
             yield ml.facts_in_place(f"{address}?schema=campus", schema)
     else:
-        with ml.counting_with("spark", master=request.getfixturevalue("sail")):
+        with ml.counting_with("spark", master=request.getfixturevalue("spark_master")):
             yield ml.facts_in_place(folder)
 
 

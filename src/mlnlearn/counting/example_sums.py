@@ -255,8 +255,7 @@ class ExampleSums:
                 if len(chosen) == 1:
                     raise MemoryLimitError(
                         f"the sums of a candidate do not fit, even with spilling to disk: {error}",
-                        hint="raise the limit (--memory), or make room on the disk of temporary "
-                        "files (TMPDIR)",
+                        hint=error.hint,
                     ) from error
                 self._together = (len(chosen) + 1) // 2
                 continue

@@ -27,10 +27,7 @@ T = TypeVar("T")
 
 def no_room(purpose: str, error: FullServerError) -> MemoryLimitError:
     """Return the error where a server has no room for something, in memory or on disk."""
-    return MemoryLimitError(
-        f"no room {purpose}: {error}",
-        hint="raise the limit (--memory), or make room on the disk of temporary files (TMPDIR)",
-    )
+    return MemoryLimitError(f"no room {purpose}: {error}", hint=error.hint)
 
 
 class SqlPlace:

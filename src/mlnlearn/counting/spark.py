@@ -6,6 +6,8 @@ the extra ``mlnlearn[spark]``.
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import sys
 import uuid
@@ -13,6 +15,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -37,7 +40,20 @@ if TYPE_CHECKING:  # an extra
 SCRATCH = "mlnlearn.scratch"
 _PORT = 15002
 _SECONDS = 10.0
-_SESSIONS: dict[str, SparkSession] = {}  # by address
+_LEAST_OF_SPARK = 1 << 30  # what it takes by default
+_OVERFLOW = re.compile("overflow|out_of_range", re.IGNORECASE)
+_FULL = re.compile(
+    "resources exhausted|outofmemory|not enough memory|unable_to_acquire_memory|no space"
+    r"|bigger than spark\.driver\.maxResultSize",
+    re.IGNORECASE,
+)
+_HINT = (
+    "give Spark more memory (--spark-conf spark.driver.memory=4g where it is started here, or "
+    "--memory 4GB), keep it from copying whole tables to where they are joined (--spark-conf "
+    "spark.sql.autoBroadcastJoinThreshold=-1), or make room on its disk"
+)
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_SESSIONS: dict[str, _OpenSession] = {}  # by address
 
 
 def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession:
@@ -68,21 +84,69 @@ def spark_session(master: str | None, config: Mapping[str, str]) -> SparkSession
         ) from None
     settings = {name: value for name, value in config.items() if name != SCRATCH}
     try:
-        session = _SESSIONS.get(master)
-        if session is not None and not cast("Any", session).is_stopped:  # of Spark Connect
-            for name, value in settings.items():
-                session.conf.set(name, value)
-            return session
-        builder = SparkSession.builder.remote(master)
-        for name, value in settings.items():
+        opened = _SESSIONS.get(master)
+        if opened is not None and not cast("Any", opened.session).is_stopped:  # of Spark Connect
+            opened.change(settings)
+            return opened.session
+        address = _started(master, settings) if master.startswith("local") else master
+        builder = SparkSession.builder.remote(address)
+        for name, value in settings.items() if address == master else ():
             builder = builder.config(name, value)
         # asked to get one, the client would give the session that it has, whatever its address
-        start = builder.getOrCreate if master.startswith("local") else builder.create
-        _SESSIONS[master] = start()
-        return _SESSIONS[master]
+        _SESSIONS[master] = _OpenSession(builder.create(), dict(settings))
+        return _SESSIONS[master].session
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InputError(f"no session with {master}: {reason}") from error
+
+
+@dataclass
+class _OpenSession:
+    """A session, and the settings that it was given."""
+
+    session: SparkSession
+    settings: dict[str, str]
+
+    def change(self, settings: Mapping[str, str]) -> None:
+        """Tell the server what is not yet as it should be."""
+        for name, value in settings.items():
+            if self.settings.get(name) != value:
+                self.session.conf.set(name, value)
+                self.settings[name] = value
+
+
+def _started(master: str, settings: Mapping[str, str]) -> str:
+    """Start Spark itself on this machine, which ends with this process; return its address.
+
+    It may take as much memory as counting may, unless the settings say otherwise, and answers this
+    process alone.
+    """
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
+
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    memory = max(in_use().nbytes, _LEAST_OF_SPARK) >> 20
+    threads = re.sub(r"\D", "", master.partition(",")[0]) or os.cpu_count()
+    given = {
+        "spark.sql.shuffle.partitions": str(threads),
+        "spark.driver.memory": f"{memory}m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **settings,
+        "spark.connect.grpc.binding.address": "localhost",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    # who has the token may ask; were it left there, it would be shown to all other servers as well
+    before, token = os.environ.get(_TOKEN), uuid.uuid4().hex
+    os.environ[_TOKEN] = token
+    try:
+        SparkSession._start_connect_server(master, given)
+    finally:
+        del os.environ[_TOKEN]
+        if before is not None:
+            os.environ[_TOKEN] = before
+    return f"sc://localhost:{port}/;token={token}"
 
 
 @contextmanager
@@ -176,8 +240,11 @@ class SparkServer:
         """Write the answer of a statement as Parquet, and make a view of it; return its name."""
         name = self._prefix + table
         path = f"{self._folder()}/{name}"
-        frame = self.session.sql(select)
-        frame.write.parquet(path)
+        with _told():
+            frame = self.session.sql(select)
+            # each task of a union is told of all its branches, and writes a file
+            parts = int(cast("str", self.session.conf.get("spark.sql.shuffle.partitions")))
+            frame.coalesce(parts).write.parquet(path)
         # an answer without rows may be a folder without files, from which no columns can be read
         self.session.read.schema(frame.schema).parquet(path).createOrReplaceTempView(name)
         self._views.append(name)
@@ -204,19 +271,26 @@ class SparkServer:
 
     def fetch(self, statement: str) -> Answer:
         """Execute a statement, and return the columns of its answer."""
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
-
-        try:
+        with _told():
             table = self.session.sql(statement).toArrow()
-        except PySparkException as error:
-            reason = " ".join(str(error).split())
-            small = reason.lower()
-            if "overflow" in small or "out_of_range" in small:
-                raise overflow(2.0**127) from error
-            if "resources exhausted" in small or "outofmemory" in small or "no space" in small:
-                raise FullServerError(reason) from error
-            raise
         return {name: table[name].to_numpy() for name in table.column_names}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell where a server has no room, and where a number does not fit its type."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except PySparkException as error:
+        text = str(error)  # the cause may stand below, where the server traces it
+        reason = " ".join(text.partition("JVM stacktrace:")[0].split())
+        if _OVERFLOW.search(text):
+            raise overflow(2.0**127) from error
+        if _FULL.search(text):
+            raise FullServerError(reason, _HINT) from error
+        raise
 
 
 def _drop(session: SparkSession, views: Sequence[str]) -> None:

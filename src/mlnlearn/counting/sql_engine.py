@@ -38,7 +38,24 @@ Answer = dict[str, Any]
 
 
 class FullServerError(Exception):
-    """A server has no room for a statement, in memory or on disk."""
+    """A server has no room for a statement, in memory or on disk.
+
+    Parameters
+    ----------
+    reason
+        What the server says.
+    hint
+        What the user can do about it.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        hint: str = "raise the limit (--memory), use fewer threads, or make room on the disk of "
+        "temporary files (TMPDIR)",
+    ) -> None:
+        super().__init__(reason)
+        self.hint = hint
 
 
 class Server(Protocol):
@@ -220,8 +237,7 @@ class SqlEngine:
             limit = self.budget.memory_limit / 2**21
             raise MemoryLimitError(
                 f"{query} does not fit in {limit:,.0f} MB, even with spilling to disk: {error}",
-                hint="raise the limit (--memory), use fewer threads, or make room on the disk of "
-                "temporary files (TMPDIR)",
+                hint=error.hint,
             ) from error
         refuse_overflow(answer)
         counts = answer.pop("n")

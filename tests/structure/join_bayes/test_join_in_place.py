@@ -206,10 +206,10 @@ def test_tables_on_postgresql(postgres):
             assert data.databases[0].true.loaded == ()
 
 
-def test_facts_on_spark(sail, tmp_path):
+def test_facts_on_spark(spark_master, tmp_path):
     ml.write_parquet(facts_of_people(), tmp_path / "facts")
     expected = ml.MBN(max_chain=1).fit(ml.facts_in_place(tmp_path / "facts")).model
-    with ml.counting_with("spark", master=sail):
+    with ml.counting_with("spark", master=spark_master):
         placed = ml.facts_in_place(tmp_path / "facts")
         assert_same(ml.MBN(max_chain=1).fit(placed).model, expected)
         assert placed.true.loaded == ()
