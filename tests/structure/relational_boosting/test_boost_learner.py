@@ -159,10 +159,11 @@ def test_the_best_split_is_that_of_brute_force(seed):
     )
     rows = np.sort(rng.choice(number, 50, replace=False))
     settings = GrowSettings(2, 5, 1.0)
-    root = grow(binned, rows, gradients, curvatures, np.ones(4, bool), settings)
+    slopes = gradients[rows], curvatures[rows]
+    root = grow(binned, rows, *slopes, np.ones(4, bool), settings)
     expected = brute_force(bins, None, rows, gradients, curvatures, 5, 1.0)
     assert root.cut.gain == pytest.approx(expected)
-    assert len(root.yes.rows) + len(root.no.rows) == 50
+    assert len(root.yes.places) + len(root.no.places) == 50
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -12,7 +12,7 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.features import AnyFeature, Feature
 from mlnlearn.structure.relational_boosting.bins import Binning
-from mlnlearn.structure.relational_boosting.histograms import Binned, has_column
+from mlnlearn.structure.relational_boosting.histograms import Binned
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,3 @@ class FeatureTable:
         if feature not in self._places:
             raise InputError(f"the data have no such feature: {feature}")
         return self._places[feature]
-
-    def has(self, column: int, rows: Ints) -> NDArray[np.bool_]:
-        """Return which examples have a sparse column."""
-        found: NDArray[np.bool_] = has_column(self.binned.indptr, self.binned.indices, column, rows)
-        return found

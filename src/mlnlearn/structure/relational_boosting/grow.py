@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms, has_column
+from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms
 
 _NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
 # What the best group of names gains by chance, for each name but one: 2/pi of one output (half of
@@ -51,12 +51,17 @@ class Cut:
     feature: int
     passing: NDArray[np.bool_]
 
+    @property
+    def bins(self) -> tuple[int, NDArray[np.bool_]]:
+        """The feature and its passing bins."""
+        return self.feature, self.passing
+
 
 @dataclass(eq=False)
 class GrowingNode:
-    """A node while a tree grows: its examples, and its split if it has one."""
+    """A node while a tree grows: the places of its examples, and its split if it has one."""
 
-    rows: Ints
+    places: Ints
     cut: Cut | None = None
     yes: GrowingNode | None = None
     no: GrowingNode | None = None
@@ -77,16 +82,15 @@ def grow(
     binned, rows
         The features, and the examples that take part.
     gradients, curvatures
-        Minus the first derivatives and the second ones, (examples, outputs).
+        Minus the first derivatives of these examples and the second ones, (examples, outputs).
     use
         Which features (and sparse columns, after them) may be split on.
     settings
         Its size.
     """
-    search = _SplitSearch(binned, rows, gradients[rows], curvatures[rows], use, settings)
-    everything = np.arange(len(rows))
-    root = GrowingNode(rows)
-    leaves = [_Leaf(root, everything, *search.looked(everything))]
+    search = _SplitSearch(binned, rows, gradients, curvatures, use, settings)
+    root = GrowingNode(np.arange(len(rows)))
+    leaves = [_Leaf(root, *search.looked(root.places))]
     number = 1
     while number < settings.max_leaves:
         place = max(range(len(leaves)), key=lambda at: leaves[at].cut.gain)
@@ -95,19 +99,19 @@ def grow(
         leaf = leaves.pop(place)
         node = leaf.node
         node.cut = leaf.cut
-        passing = search.passes(leaf.cut, leaf.places)
-        node.yes, node.no = GrowingNode(node.rows[passing]), GrowingNode(node.rows[~passing])
+        passing = search.passes(leaf.cut, node.places)
+        node.yes = GrowingNode(node.places[passing])
+        node.no = GrowingNode(node.places[~passing])
         number += 1
         if number < settings.max_leaves:
-            below = (node.yes, leaf.places[passing]), (node.no, leaf.places[~passing])
-            small, large = sorted(below, key=lambda part: len(part[1]))
-            if len(large[1]) < 2 * settings.min_examples:
+            small, large = sorted((node.yes, node.no), key=lambda part: len(part.places))
+            if len(large.places) < 2 * settings.min_examples:
                 continue  # neither is split
             # the larger part's sums are what the smaller one leaves of those of both
-            cut, sums = search.looked(small[1])
-            leaves.append(_Leaf(*small, cut, sums))
+            cut, sums = search.looked(small.places)
+            leaves.append(_Leaf(small, cut, sums))
             rest = leaf.sums - sums
-            leaves.append(_Leaf(*large, search.best(large[1], rest), rest))
+            leaves.append(_Leaf(large, search.best(large.places, rest), rest))
     return root
 
 
@@ -119,12 +123,9 @@ class _Leaf:
     ----------
     node, cut, sums
         The node, its best split and its sums.
-    places
-        Which of the examples that take part are in it.
     """
 
     node: GrowingNode
-    places: Ints
     cut: Cut
     sums: Floats
 
@@ -196,8 +197,7 @@ class _SplitSearch:
         if cut.feature < self.binned.dense:
             found = cut.passing[self.binned.bins[cut.feature][rows]]
             return found
-        column = cut.feature - self.binned.dense
-        found = has_column(self.binned.indptr, self.binned.indices, column, rows)
+        found = self.binned.has(cut.feature - self.binned.dense)[rows]
         return found
 
 
@@ -267,10 +267,11 @@ def _best_dense(  # type: ignore[no-untyped-def]
     outputs = len(both[0])
     all_sums, all_weights = added[:, :outputs], added[:, outputs:-1]
     all_counts = added[:, -1]
-    whole, whole_curved = both
-    base = _score(whole, whole_curved, ridge)
+    base = _score(both[0], both[1], ridge)
     best, best_feature = 0.0, -1
     best_passing = np.zeros(256, np.bool_)
+    in_order = np.arange(256)
+    halves = np.zeros((4, outputs))
     for number in range(len(chosen)):
         feature = chosen[number]
         start, end = starts[feature], starts[feature + 1]
@@ -279,7 +280,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
         size = end - start - 2
         named = kinds[feature] == 1
         own_ridge = ridge + (names_ridge if named else 0.0)
-        order = np.arange(size)
+        order = in_order[:size]
         doubt = doubts[feature]
         if named:
             order = _order_of_names(sums, weights, counts, size, own_ridge)
@@ -287,19 +288,33 @@ def _best_dense(  # type: ignore[no-untyped-def]
         for turned in range(2 if named else 1):
             backward = turned == 1 or not named
             for missing in range(2 if counts[size + 1] > 0 else 1):
-                gain, place = _scan(
-                    sums,
-                    weights,
-                    counts,
-                    order,
-                    backward,
-                    missing == 1,
-                    whole,
-                    whole_curved,
-                    least,
-                    own_ridge,
-                    total,
-                )
+                if outputs == 1:
+                    gain, place = _scan_of_one(
+                        sums[:, 0],
+                        weights[:, 0],
+                        counts,
+                        order,
+                        backward,
+                        missing == 1,
+                        both,
+                        least,
+                        own_ridge,
+                        total,
+                    )
+                else:
+                    gain, place = _scan(
+                        sums,
+                        weights,
+                        counts,
+                        order,
+                        backward,
+                        missing == 1,
+                        both,
+                        least,
+                        own_ridge,
+                        total,
+                        halves,
+                    )
                 gain -= base + doubt
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
@@ -312,15 +327,17 @@ def _best_dense(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _scan(  # type: ignore[no-untyped-def]
-    sums, weights, counts, order, backward, missing, whole, whole_curved, least, ridge, total
+    sums, weights, counts, order, backward, missing, both, least, ridge, total, halves
 ):
-    """Cut an order of bins: passing is what comes first, or last where `backward`."""
+    """Cut an order of bins: passing is what comes first, or last where `backward`.
+
+    `halves` is room for the sums of both sides.
+    """
+    whole, whole_curved = both
     outputs = len(whole)
-    here = np.zeros(outputs)
-    here_curved = np.zeros(outputs)
+    here, here_curved, rest, rest_curved = halves[0], halves[1], halves[2], halves[3]
+    here[:], here_curved[:] = 0.0, 0.0
     number = 0
-    rest = np.zeros(outputs)
-    rest_curved = np.zeros(outputs)
     best, place = -1.0, -1
     # what is first in order is gathered in `here`; it fails where the passing ones come last
     with_missing = missing != backward
@@ -350,6 +367,42 @@ def _scan(  # type: ignore[no-untyped-def]
             rest[output] = whole[output] - here[output]
             rest_curved[output] = whole_curved[output] - here_curved[output]
         gain = _score(here, here_curved, ridge) + _score(rest, rest_curved, ridge)
+        if gain > best:
+            best, place = gain, at
+    return best, place
+
+
+@njit(cache=True)
+def _scan_of_one(  # type: ignore[no-untyped-def]
+    sums, weights, counts, order, backward, missing, both, least, ridge, total
+):
+    """Do the same where there is one output."""
+    whole, whole_curved = both[0][0], both[1][0]
+    here, here_curved, number = 0.0, 0.0, 0.0
+    best, place = -1.0, -1
+    with_missing = missing != backward
+    if with_missing:
+        number += counts[-1]
+        here += sums[-1]
+        here_curved += weights[-1]
+    if backward:
+        number += counts[-2]
+        here += sums[-2]
+        here_curved += weights[-2]
+    for at in range(len(order)):
+        bin_ = order[at]
+        if counts[bin_] == 0:
+            continue
+        number += counts[bin_]
+        here += sums[bin_]
+        here_curved += weights[bin_]
+        if number < least:
+            continue
+        if total - number < least:
+            break
+        rest = whole - here
+        gain = here * here / (here_curved + ridge)
+        gain += rest * rest / (whole_curved - here_curved + ridge)
         if gain > best:
             best, place = gain, at
     return best, place

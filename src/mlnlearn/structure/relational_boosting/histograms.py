@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,33 +64,96 @@ class Binned:
         return np.concatenate([[0], np.cumsum(self.sizes + 2)]).astype(np.int64)
 
     @cached_property
+    def by_column(self) -> Lists:
+        """The examples that have each sparse column."""
+        return _turned(Lists(self.indptr, self.indices), len(self.doubts))
+
+    def has(self, column: int) -> NDArray[np.bool_]:
+        """Return which examples have a sparse column."""
+        found = np.zeros(len(self.indptr) - 1, np.bool_)
+        found[self.by_column[column]] = True
+        return found
+
+    @cached_property
     def others(self) -> _Others:
         """What is listed by example: of features that are mostly in one bin, the other bins."""
-        usual = np.array([np.bincount(bins, minlength=256).argmax() for bins in self.bins], int)
-        counts = [
-            np.count_nonzero(bins != bin_) for bins, bin_ in zip(self.bins, usual, strict=True)
-        ]
-        listed = np.array(counts, np.int64) <= _LISTED * self.bins.shape[1]
-        pointers, entries = _entries(self.bins, usual, np.flatnonzero(listed), self.starts)
-        return _Others(listed, _numbered(usual, self.starts), pointers, entries)
+        counts = _bin_counts(self.bins)
+        usual = counts.argmax(axis=1)
+        listed = len(self.indptr) - 1 - counts.max(axis=1) <= _LISTED * self.bins.shape[1]
+        bins = Lists(*_by_bin(self.bins, usual, counts, np.flatnonzero(listed), self.starts))
+        cells, distinct = bins.then(self.by_column).distinct()
+        by_example = _turned(distinct, len(self.indptr) - 1)
+        return _Others(listed, _numbered(usual, self.starts), cells, len(distinct), by_example)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Lists of numbers, one after the other.
+
+    Attributes
+    ----------
+    starts
+        Where each begins, and where the last ends.
+    entries
+        What they hold, in rising order each.
+    """
+
+    starts: Ints
+    entries: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, number: int) -> NDArray[np.int32]:
+        return self.entries[self.starts[number] : self.starts[number + 1]]
+
+    def then(self, other: Lists) -> Lists:
+        """Return these lists, and others after them."""
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return Lists(starts, np.concatenate([self.entries, other.entries]))
+
+    def distinct(self) -> tuple[Ints, Lists]:
+        """Return the number of each list among those that differ, -1 if it is empty, and these."""
+        numbers: dict[bytes, int] = {}
+        found = np.full(len(self), -1)
+        first = []
+        for number in np.flatnonzero(np.diff(self.starts)).tolist():
+            key = blake2b(self[number], digest_size=16).digest()
+            found[number] = numbers.setdefault(key, len(numbers))
+            if found[number] == len(first):
+                first.append(self[number])
+        starts = np.cumsum([0, *map(len, first)])
+        return found, Lists(starts, np.concatenate([np.empty(0, np.int32), *first]))
+
+
+def _turned(lists: Lists, number: int) -> Lists:
+    """Return, for each of so many numbers, the lists that it is in."""
+    starts = np.concatenate([[0], np.cumsum(np.bincount(lists.entries, minlength=number))])
+    return Lists(starts, _turn(lists.starts, lists.entries, starts))
 
 
 @dataclass(frozen=True, eq=False)
 class _Others:
-    """Bins of examples that are not the usual ones of their features, by number.
+    """Bins of examples that are not the usual ones of their features, and sparse columns.
+
+    Many hold of the very same examples. A *cell* stands for all that do, and is added up once.
 
     Attributes
     ----------
     listed, usual
         Of each feature, whether it is listed, and the bin that most examples are in.
-    indptr, entries
-        Of each example, the other bins that it is in, of features that are listed.
+    cells, number
+        Of each bin, and of each column after them, its cell; -1 where no example is listed. How
+        many cells there are.
+    by_example
+        Of each example, the cells that it is in.
     """
 
     listed: NDArray[np.bool_]
     usual: Ints
-    indptr: Ints
-    entries: NDArray[np.int32]
+    cells: Ints
+    number: int
+    by_example: Lists
 
 
 def _numbered(bins: Ints, starts: Ints) -> Ints:
@@ -141,9 +205,10 @@ class Histograms:
             (_add_bins_of_one, _add_entries_of_one) if one else (_add_bins, _add_entries)
         )
         add_bins(found, self._bins, self._by_bin, starts, some, slopes)
-        rows = self._rows[some]
-        add_entries(found, others.indptr, others.entries, rows, some, slopes)
-        add_entries(found[starts[-1] :], binned.indptr, binned.indices, rows, some, slopes)
+        cells = np.zeros((others.number, slopes.shape[1]))
+        listed = others.by_example
+        add_entries(cells, listed.starts, listed.entries, self._rows[some], some, slopes)
+        _give_cells(found, cells, others.cells)
         _add_usual(found, self._listed, others.usual, starts)
         return found
 
@@ -152,25 +217,48 @@ class Histograms:
 
 
 @njit(cache=True)
-def _entries(bins, usual, listed, starts):  # type: ignore[no-untyped-def]
-    """List, by example, the bins that are not the usual ones of their features."""
-    examples = bins.shape[1]
-    pointers = np.zeros(examples + 1, np.int64)
+def _bin_counts(bins):  # type: ignore[no-untyped-def]
+    """Count the examples in each bin of each feature."""
+    found = np.zeros((len(bins), 256), np.int64)
+    for feature in range(len(bins)):
+        for bin_ in bins[feature]:
+            found[feature, bin_] += 1
+    return found
+
+
+@njit(cache=True)
+def _by_bin(bins, usual, counts, listed, starts):  # type: ignore[no-untyped-def]
+    """List the examples in the bins of features that are not their usual ones."""
+    pointers = np.zeros(starts[-1] + 1, np.int64)
     for feature in listed:
-        for example in range(examples):
-            pointers[example + 1] += bins[feature, example] != usual[feature]
-    for example in range(examples):
-        pointers[example + 1] += pointers[example]
-    entries = np.empty(pointers[examples], np.int32)
-    at = pointers[:examples].copy()
+        for value in range(256):
+            if counts[feature, value] and value != usual[feature]:
+                start = starts[feature] if value < 254 else starts[feature + 1] - 256
+                pointers[start + value + 1] = counts[feature, value]
+    for number in range(starts[-1]):
+        pointers[number + 1] += pointers[number]
+    entries = np.empty(pointers[-1], np.int32)
+    at = pointers[:-1].copy()
     for feature in listed:
-        for example in range(examples):
+        for example in range(bins.shape[1]):
             value = bins[feature, example]
             if value != usual[feature]:
                 start = starts[feature] if value < 254 else starts[feature + 1] - 256
-                entries[at[example]] = start + value
-                at[example] += 1
+                entries[at[start + value]] = example
+                at[start + value] += 1
     return pointers, entries
+
+
+@njit(cache=True)
+def _turn(pointers, entries, starts):  # type: ignore[no-untyped-def]
+    """List, for each number, the lists that it is in; what is of each begins at `starts`."""
+    found = np.empty(len(entries), np.int32)
+    at = starts[:-1].copy()
+    for number in range(len(pointers) - 1):
+        for entry in range(pointers[number], pointers[number + 1]):
+            found[at[entries[entry]]] = number
+            at[entries[entry]] += 1
+    return found
 
 
 @njit(cache=True)
@@ -194,6 +282,15 @@ def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ig
             found[place, 0] += gradient
             found[place, 1] += curvature
             found[place, 2] += 1.0
+
+
+@njit(cache=True)
+def _give_cells(found, sums, cells):  # type: ignore[no-untyped-def]
+    """Give bins and columns the sums of their cells."""
+    for place in range(len(cells)):
+        if cells[place] >= 0:
+            for output in range(found.shape[1]):
+                found[place, output] = sums[cells[place], output]
 
 
 @njit(cache=True)
@@ -250,19 +347,3 @@ def _add_bins_of_one(found, bins, numbers, starts, some, slopes):  # type: ignor
                 found[place, 0] += gradient
                 found[place, 1] += curvature
                 found[place, 2] += 1.0
-
-
-@njit(cache=True)
-def has_column(indptr, indices, column, rows):  # type: ignore[no-untyped-def]
-    """Return which rows have a sparse column; the columns of a row are sorted."""
-    found = np.zeros(len(rows), np.bool_)
-    for at in range(len(rows)):
-        low, high = indptr[rows[at]], indptr[rows[at] + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < column:
-                low = middle + 1
-            else:
-                high = middle
-        found[at] = low < indptr[rows[at] + 1] and indices[low] == column
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the 
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
 _NOTHING = np.zeros(256, np.bool_)
+_Bins: TypeAlias = tuple[int, NDArray[np.bool_]]
+"""A test by the number of its feature, and by which bins pass; of sparse columns all that have it."""
+_AnyNode = TypeVar("_AnyNode", FeatureNode, GrowingNode)
 _STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
 
 
@@ -86,39 +90,37 @@ class BoostingRun:
 
     def step(self) -> FeatureNode:
         """Grow a tree and add it."""
-        gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         number = len(self.trees)
-        rows, factor = self.drawn(number)
-        gradients[rows] *= factor[:, None]
-        curvatures[rows] *= factor[:, None]
+        rows, gradients, curvatures = self.drawn_slopes(number)
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
         tree, _ = self._finished(root, gradients, curvatures, self._rate(number))
-        self.add(tree)
+        self._add(tree, [None if node.cut is None else node.cut.bins for node in _by_level(root)])
         return tree
 
     def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
-        nodes = [tree]
-        features, passing, below, values = [], [], [], []
-        for node in nodes:  # which grows
-            values.append(node.values)
-            if node.test is None or node.yes is None or node.no is None:
-                features.append(-1)
-                passing.append(_NOTHING)
-                below.append(0)
+        nodes = _by_level(tree)
+        self._add(tree, [None if node.test is None else self.bins_of(node.test) for node in nodes])
+
+    def _add(self, tree: FeatureNode, tests: Sequence[_Bins | None]) -> None:
+        """Add a tree whose tests, level by level, are given by features and passing bins."""
+        binned, number = self.table.binned, len(tests)
+        features, below = np.full(number, -1), np.zeros(number, np.int64)
+        passing = np.zeros((number, 256), np.bool_)
+        columns = []
+        fresh = 1
+        for at, test in enumerate(tests):
+            if test is None:
                 continue
-            feature, bins = self.bins_of(node.test)
-            features.append(feature)
-            passing.append(bins)
-            below.append(len(nodes))
-            nodes += [node.yes, node.no]
-        binned = self.table.binned
-        _add_values(
-            self.scores,
-            (binned.bins, binned.indptr, binned.indices),
-            (np.array(features), np.array(passing), np.array(below), np.array(values)),
-        )
+            features[at], passing[at] = test
+            below[at], fresh = fresh, fresh + 2
+            if test[0] >= binned.dense:
+                features[at] = binned.dense + len(columns)
+                columns.append(binned.has(test[0] - binned.dense))
+        has = np.array(columns, np.bool_).reshape(len(columns), len(self.scores))
+        values = np.array([node.values for node in _by_level(tree)])
+        _add_values(self.scores, (binned.bins, has), (features, passing, below, values))
         self.trees.append(tree)
 
     def mark(self) -> None:
@@ -162,9 +164,11 @@ class BoostingRun:
 
     def drawn_slopes(self, number: int) -> tuple[Ints, Floats, Floats]:
         """Return examples that stand for all, with their gradients and curvatures."""
-        gradients, curvatures = self.loss.slopes(self.scores, self.label, self.weight)
         rows, factor = self.drawn(number)
-        return rows, factor[:, None] * gradients[rows], factor[:, None] * curvatures[rows]
+        gradients, curvatures = self.loss.slopes(
+            self.scores[rows], self.label[rows], self.weight[rows]
+        )
+        return rows, factor[:, None] * gradients, factor[:, None] * curvatures
 
     def drawn(self, number: int) -> tuple[Ints, Floats]:
         """Return the examples that a tree is grown on, where there are many a sample of them.
@@ -196,8 +200,8 @@ class BoostingRun:
     ) -> tuple[FeatureNode, Floats]:
         """Return a grown tree with tests in words and values, and its sums of both slopes."""
         if node.cut is None or node.yes is None or node.no is None:
-            rows = node.rows
-            sums: Floats = np.array([gradients[rows].sum(axis=0), curvatures[rows].sum(axis=0)])
+            here = node.places
+            sums: Floats = np.array([gradients[here].sum(axis=0), curvatures[here].sum(axis=0)])
             return FeatureNode(self._values(sums, rate)), sums
         test = self._test(node.cut.feature, node.cut.passing)
         yes, sums = self._finished(node.yes, gradients, curvatures, rate)
@@ -230,11 +234,11 @@ class BoostingRun:
         binned = self.table.binned
         place, passing = self.bins_of(test)
         if place >= binned.dense:
-            return self.table.has(place - binned.dense, rows)
+            return binned.has(place - binned.dense)[rows]
         found: NDArray[np.bool_] = passing[binned.bins[place][rows]]
         return found
 
-    def bins_of(self, test: Test) -> tuple[int, NDArray[np.bool_]]:
+    def bins_of(self, test: Test) -> _Bins:
         """Return the number of the feature of a test, and which of its bins pass."""
         table = self.table
         place = table.place(test.feature)
@@ -249,6 +253,15 @@ class BoostingRun:
             passing[:254] = np.arange(254) > np.searchsorted(opened.binning.edges, test.threshold)
         passing[255] = test.missing
         return place, passing
+
+
+def _by_level(root: _AnyNode) -> list[_AnyNode]:
+    """Return the nodes of a tree; the two below a node stand together, in the order of nodes."""
+    nodes = [root]
+    for node in nodes:  # which grows
+        if node.yes is not None and node.no is not None:
+            nodes += [node.yes, node.no]
+    return nodes
 
 
 def mean_deviance(runs: Sequence[BoostingRun], folds: Sequence[Ints]) -> float:
@@ -271,7 +284,7 @@ def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, F
 @njit(cache=True)
 def _add_values(scores, data, tree):  # type: ignore[no-untyped-def]
     """Add the values of the leaf that each example comes to."""
-    bins, indptr, indices = data
+    bins, has = data
     features, passing, below, values = tree
     dense = len(bins)
     for example in range(len(scores)):
@@ -281,14 +294,7 @@ def _add_values(scores, data, tree):  # type: ignore[no-untyped-def]
             if feature < dense:
                 passes = passing[node, bins[feature, example]]
             else:
-                low, high = indptr[example], indptr[example + 1]
-                while low < high:
-                    middle = (low + high) // 2
-                    if indices[middle] < feature - dense:
-                        low = middle + 1
-                    else:
-                        high = middle
-                passes = low < indptr[example + 1] and indices[low] == feature - dense
+                passes = has[feature - dense, example]
             node = below[node] + (0 if passes else 1)
         for output in range(scores.shape[1]):
             scores[example, output] += values[node, output]
