@@ -17,7 +17,9 @@ def made(rng):
     ]
     odd = np.where(rng.random(EXAMPLES) < 0.1, MISSING, rng.integers(0, 5, EXAMPLES))
     bins = np.array([*usual, odd, rng.integers(0, 5, EXAMPLES)], np.uint8)
-    columns = csr_array(rng.random((EXAMPLES, 6)) < 0.2)
+    has = rng.random((EXAMPLES, 6)) < 0.2
+    has[:, 3], has[:, 4], has[:, 5] = has[:, 2], bins[0] == 2, False  # what says the same, nothing
+    columns = csr_array(has)
     kinds, sizes = np.zeros(len(bins), np.int8), np.full(len(bins), 5)
     pointers = columns.indptr.astype(np.int64)
     return Binned(bins, kinds, sizes, pointers, columns.indices, np.zeros(6)), columns.toarray()
@@ -28,6 +30,10 @@ def test_sums_are_those_of_plain_additions(outputs):
     rng = np.random.default_rng(4)
     binned, columns = made(rng)
     assert binned.others.listed.tolist() == [True] * 5 + [False] * 2
+    cells = binned.others.cells[binned.starts[-1] :]
+    assert cells[2] == cells[3] != cells[1]
+    assert cells[4] == binned.others.cells[2]
+    assert cells[5] == -1
     rows = np.sort(rng.choice(EXAMPLES, 200, replace=False))
     gradients = rng.standard_normal((len(rows), outputs))
     curvatures = rng.random((len(rows), outputs))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.evaluate import Values
+from mlnlearn.model.relational.trees import Test
 from mlnlearn.structure.relational_boosting.histograms import MISSING, OTHER
 
 MOST_BINS = 254
@@ -45,6 +46,17 @@ class Binning:
             by_code = np.array([places.get(name, OTHER) for name in values.names or ()] + [OTHER])
             found = by_code[np.where(unknown, -1, values.values).astype(np.int64)]
         return np.where(unknown, MISSING, found).astype(np.uint8)
+
+    def passing(self, test: Test) -> NDArray[np.bool_]:
+        """Return which bins pass a test of the feature."""
+        found = np.zeros(256, np.bool_)
+        if self.names is not None:
+            for at, name in enumerate(self.names):
+                found[at] = name in test.names
+        elif test.threshold is not None:
+            found[np.searchsorted(self.edges, test.threshold) + 1 : MOST_BINS] = True
+        found[MISSING] = test.missing
+        return found
 
 
 def binning(

@@ -142,7 +142,7 @@ def _distilled(
             break
         near = useful[gains >= _AS_GOOD * gains.max()]
         chosen.append(int(min(near, key=lambda at: (_length(found[at]), at))))
-        fit.refit(covers[chosen])
+        fit.add(covers[chosen[-1]])
     # in the order in which they were taken: each says what those before it leave to say
     rules = [
         _rule(run, found[number], fit.weights[at + 1], settings, told)
@@ -225,6 +225,8 @@ class _ListFit:
         self.goal = truth + (1.0 - settings.trust) * self.taught
         self.weights = run.loss.start(self.label, self.weight)[None]
         self.scores = np.repeat(self.weights, len(rows), axis=0)
+        # examples that the same rules cover are a group; a column of the design stands for it
+        self.group, self.design = np.zeros(len(rows), np.int64), np.ones((1, 1))
 
     def gains(self, bodies: RuleBodies) -> Floats:
         """Return how much closer each useful rule would bring the list to the trees."""
@@ -234,21 +236,23 @@ class _ListFit:
         sums, weights = np.split(bodies.sums(both), 2, axis=1)
         return np.asarray((sums**2 / (weights + self.ridge)).sum(axis=1))
 
-    def refit(self, covers: NDArray[np.bool_]) -> None:
-        """Fit all weights to the goal; examples that the same rules cover are added up first."""
-        patterns, group = np.unique(np.packbits(covers, axis=0), axis=1, return_inverse=True)
-        group = np.asarray(group).reshape(-1)
-        held = np.unpackbits(patterns, axis=0, count=len(covers))
-        design = np.concatenate([np.ones((1, patterns.shape[1])), held])
-        goal = _Goal.of(self.loss, self.goal, self.weight, group)
-        fresh = np.zeros((len(design), self.loss.outputs))
+    def add(self, covered: NDArray[np.bool_]) -> None:
+        """Add a rule, and fit all weights to the goal."""
+        halves = 2 * self.group + covered
+        there = np.bincount(halves) > 0
+        self.group = (np.cumsum(there) - 1)[halves]
+        half = np.flatnonzero(there)
+        before = np.ascontiguousarray(self.design[:, half // 2])
+        self.design = np.concatenate([before, [half % 2]])
+        goal = _Goal.of(self.loss, self.goal, self.weight, self.group)
+        fresh = np.zeros((len(self.design), self.loss.outputs))
         fresh[: len(self.weights)] = self.weights
 
         if self.loss.outputs == 1:
-            self.weights = _by_newton(goal, design, fresh, self.ridge)
+            self.weights = _by_newton(goal, self.design, fresh, self.ridge)
         else:
-            self.weights = _by_gradient(goal, design, fresh, self.ridge)
-        self.scores = (design.T @ self.weights)[group]
+            self.weights = _by_gradient(goal, self.design, fresh, self.ridge)
+        self.scores = (self.design.T @ self.weights)[self.group]
 
 
 @dataclass(frozen=True, eq=False)

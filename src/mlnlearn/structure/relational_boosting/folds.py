@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,29 +70,57 @@ def _dealt(label: Floats, classes: bool, rng: np.random.Generator) -> Ints:
 def stratified(
     rows: Ints, true: NDArray[np.bool_] | None, most: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
-    """Return a sample of rows that stands for all, and for how many each one does.
+    """Return a sample of rows that stands for all, and for how many each one does, see `Strata`."""
+    return Strata.of(rows, true, most).drawn(rng)
 
-    Parameters
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Rows that samples are drawn of.
+
+    Attributes
     ----------
     rows
         All rows.
-    true
-        Which have one of two labels, of the rarer of which as many are drawn as of the other, if
-        there are so many; None for a plain sample.
+    parts
+        Rows that are drawn from one after the other, the smaller part first.
     most
         How many rows are drawn, if there are so many.
-    rng
-        Draws them.
     """
-    if len(rows) <= most:
-        return rows, np.ones(len(rows))
-    parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
-    factors = np.zeros(int(rows.max()) + 1)
-    drawn = 0
-    for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
-        wanted = min(len(part), (most - drawn) // left)
-        if wanted:
-            factors[rng.choice(part, wanted, replace=False)] = len(part) / wanted
-            drawn += wanted
-    chosen = np.flatnonzero(factors)
-    return chosen, factors[chosen]
+
+    rows: Ints
+    parts: tuple[Ints, ...]
+    most: int
+
+    @classmethod
+    def of(cls, rows: Ints, true: NDArray[np.bool_] | None, most: int) -> Strata:
+        """Return the parts of rows.
+
+        Parameters
+        ----------
+        rows
+            All rows.
+        true
+            Which have one of two labels, of the rarer of which as many are drawn as of the other,
+            if there are so many; None for a plain sample.
+        most
+            How many rows are drawn, if there are so many.
+        """
+        if len(rows) <= most:
+            return cls(rows, (), most)
+        parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
+        return cls(rows, tuple(parts), most)
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """Return a sample that stands for all rows, and for how many each one does."""
+        if not self.parts:
+            return self.rows, np.ones(len(self.rows))
+        factors = np.zeros(int(self.rows.max()) + 1)
+        drawn = 0
+        for left, part in zip(range(len(self.parts), 0, -1), self.parts, strict=True):
+            wanted = min(len(part), (self.most - drawn) // left)
+            if wanted:
+                factors[rng.choice(part, wanted, replace=False)] = len(part) / wanted
+                drawn += wanted
+        chosen = np.flatnonzero(factors)
+        return chosen, factors[chosen]

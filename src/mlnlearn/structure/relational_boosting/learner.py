@@ -392,10 +392,11 @@ class _Learning:
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from all examples."""
         run = self._boosting(table, self.rows, 0)
-        for number in range(self.notes.steps):
+        steps = self.notes.steps if self.notes.by_trees else 0  # what does not count is not grown
+        for number in range(steps):
             course.check()
             stepped([run], journal, f"{key}step {number + 1}")
-            course.tell("boosting", number + 1, self.notes.steps)
+            course.tell("boosting", number + 1, steps)
         with threadpool_limits(limits=1):
             run = self._refitted(run)
         start = run.start + self._shift(run)

@@ -90,19 +90,23 @@ def design_of(run: BoostingRun) -> TestDesign:
     least = run.settings.size.min_examples
     slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
     whole = slopes.sum(axis=0)
-    scored: list[tuple[float, int, Test]] = []
-    for number, (test, sums) in enumerate(_tests(run, rows, slopes)):
+    tests: list[Test] = []
+    passed: list[Floats] = []
+    for test, sums in _tests(run, rows, slopes):
         if least <= sums[-1] <= len(rows) - least:
-            # tests that say the same gain the same, but for round-off
-            gain = float(f"{_gain(sums) + _gain(whole - sums):.10g}")
-            scored.append((-gain, number, test))
+            tests.append(test)
+            passed.append(sums)
+    sums = np.array(passed).reshape(len(tests), slopes.shape[1])
+    # tests that say the same gain the same, but for round-off
+    gains = np.array([float(f"{gain:.10g}") for gain in _gains(sums) + _gains(whole - sums)])
     outputs = run.loss.outputs
     most = int(min(_MOST_TESTS, max(_MOST_CELLS / (len(rows) * outputs), 20)))
     everything = np.arange(len(run.label))
     chosen: dict[bytes, tuple[Test, NDArray[np.bool_]]] = {}
-    for _, _, test in sorted(scored, key=lambda one: one[:2]):
+    for number in np.argsort(-gains, kind="stable"):
         if len(chosen) == most:
             break
+        test = tests[number]
         passing = run.passes(test, everything)
         own = passing[rows]
         key = np.packbits(own if own[0] else ~own).tobytes()
@@ -113,10 +117,10 @@ def design_of(run: BoostingRun) -> TestDesign:
     return TestDesign(tuple(test for test, _ in chosen.values()), found)
 
 
-def _gain(sums: Floats) -> float:
-    """Return what examples gain by a value of their own, by the sums of their slopes."""
-    outputs = len(sums) // 2
-    return float((sums[:outputs] ** 2 / (sums[outputs:-1] + 1.0)).sum())
+def _gains(sums: Floats) -> Floats:
+    """Return what examples gain by a value of their own, by sums of slopes, row by row."""
+    outputs = sums.shape[1] // 2
+    return np.asarray((sums[:, :outputs] ** 2 / (sums[:, outputs:-1] + 1.0)).sum(axis=1))
 
 
 def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test, Floats]]:
@@ -128,8 +132,7 @@ def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test,
             bins = table.binned.bins[place][rows]
             sums = np.stack([np.bincount(bins, column, 256) for column in slopes.T], axis=1)
             for test in _tests_of(opened, sums[:, -1].astype(np.int64)):
-                _, passing = run.bins_of(test)
-                yield test, sums[passing].sum(axis=0)
+                yield test, sums[opened.binning.passing(test)].sum(axis=0)
     indptr, indices = table.binned.indptr, table.binned.indices
     ones = np.ones(len(indices))
     columns = csr_array((ones, indices, indptr), (len(indptr) - 1, len(table.columns)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
-from mlnlearn.structure.relational_boosting.folds import stratified
+from mlnlearn.structure.relational_boosting.folds import Strata
 from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
 
@@ -22,7 +23,7 @@ _SKETCH = 8  # gradients of more classes are looked at through so many random mi
 
 _NOTHING = np.zeros(256, np.bool_)
 _Bins: TypeAlias = tuple[int, NDArray[np.bool_]]
-"""A test by the number of its feature, and by which bins pass; of sparse columns all that have it."""
+"""A test by the number of its feature, and by which bins pass; who has a sparse column passes."""
 _AnyNode = TypeVar("_AnyNode", FeatureNode, GrowingNode)
 _STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
 
@@ -176,13 +177,16 @@ class BoostingRun:
         Of the rarer of two labels as many are drawn as of the other, if there are so many. Those
         drawn stand for all, each for so many.
         """
+        return self._strata.drawn(np.random.default_rng([self.settings.seed, number, 2]))
+
+    @cached_property
+    def _strata(self) -> Strata:
         most = self.settings.max_rows
+        if self.loss.kind != "logistic":
+            return Strata.of(self.rows, None, most)
         true = self.label[self.rows] > 0
-        if self.loss.kind == "logistic":
-            rarer = int(min(true.sum(), (~true).sum()))
-            most = min(most, max(_OF_RARER * rarer, _FEWEST_ROWS))
-        rng = np.random.default_rng([self.settings.seed, number, 2])
-        return stratified(self.rows, true if self.loss.kind == "logistic" else None, most, rng)
+        rarer = int(min(true.sum(), (~true).sum()))
+        return Strata.of(self.rows, true, min(most, max(_OF_RARER * rarer, _FEWEST_ROWS)))
 
     def _chosen(self, number: int) -> NDArray[np.bool_]:
         total = self.table.binned.dense + len(self.table.columns)
@@ -244,15 +248,7 @@ class BoostingRun:
         place = table.place(test.feature)
         if place >= table.binned.dense:
             return place, _NOTHING
-        opened = table.opened[place]
-        passing = np.zeros(256, np.bool_)
-        if opened.binning.names is not None:
-            for at, name in enumerate(opened.binning.names):
-                passing[at] = name in test.names
-        elif test.threshold is not None:
-            passing[:254] = np.arange(254) > np.searchsorted(opened.binning.edges, test.threshold)
-        passing[255] = test.missing
-        return place, passing
+        return place, table.opened[place].binning.passing(test)
 
 
 def _by_level(root: _AnyNode) -> list[_AnyNode]:
