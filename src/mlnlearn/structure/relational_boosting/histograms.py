@@ -116,9 +116,9 @@ class Lists:
         """Return the number of each list among those that differ, -1 if it is empty, and these."""
         numbers: dict[bytes, int] = {}
         found = np.full(len(self), -1)
-        first = []
+        first: list[NDArray[np.int32]] = []
         for number in np.flatnonzero(np.diff(self.starts)).tolist():
-            key = blake2b(self[number], digest_size=16).digest()
+            key = blake2b(self[number].data, digest_size=16).digest()
             found[number] = numbers.setdefault(key, len(numbers))
             if found[number] == len(first):
                 first.append(self[number])

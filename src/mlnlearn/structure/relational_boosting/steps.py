@@ -109,7 +109,7 @@ class BoostingRun:
         binned, number = self.table.binned, len(tests)
         features, below = np.full(number, -1), np.zeros(number, np.int64)
         passing = np.zeros((number, 256), np.bool_)
-        columns = []
+        columns: list[NDArray[np.bool_]] = []
         fresh = 1
         for at, test in enumerate(tests):
             if test is None:
