@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from mlnlearn.counting.engines import open_engine
+from mlnlearn.counting.flip_tables import FlipProduct, Flips, FlipTable
 from mlnlearn.counting.flips import flip_counts
 from mlnlearn.data.database import Database
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.schema import Schema
 from mlnlearn.syntax.mln import parse_formula
 from mlnlearn.weights import cells, split
-from mlnlearn.weights.compress import compress
+from mlnlearn.weights.compress import RowGroups, compress
+from mlnlearn.weights.marks import Marks
 from mlnlearn.weights.pseudolikelihood import PseudoLikelihood
 
 SCHEMA = Schema.of("p(a,b,c)", "q(a,c)", "r(b)", "s(a,b)", "t(b,c)", "u(a)")
@@ -21,6 +23,15 @@ FORMULAS = (
     "p(x,y,z) => r(y)",
     "p(x,y,z) ^ p(x,w,z) => r(w)",  # twice, one place open
     "u(x) ^ r(y) ^ q(x,z) => p(x,y,z)",
+)
+
+PRODUCTS = (
+    "u(x) ^ r(y) => p(x,y,z)",
+    "s(x,w) ^ t(y,v) => p(x,y,z)",
+    "q(x,w) ^ r(y) ^ t(v,z) => p(x,y,z)",
+    "u(x) ^ q(w,z) => p(x,y,z)",
+    "p(x,y,z) => r(y)",
+    "p(x,y,z) ^ t(y,z) => u(x)",
 )
 
 
@@ -85,6 +96,53 @@ def test_products_are_taken_apart_by_a_place_as_tables_are(seed, monkeypatch):
     apart = PseudoLikelihood(engine, formulas, False)(weights)
     np.testing.assert_allclose(apart[0], listed[0], rtol=1e-12)
     np.testing.assert_allclose(apart[1], listed[1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["listed", "classes", "products"])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_more_feature_takes_rows_apart_as_all_at_once(seed, shape, monkeypatch):
+    if shape != "listed":
+        monkeypatch.setattr(split, "MOST_LISTED", 0)
+    if shape == "products":
+        products = "mlnlearn.counting.flip_products"
+        monkeypatch.setattr(f"{products}._LISTED", -1)
+        monkeypatch.setattr(f"{products}._LISTED_BY_VALUE", -1)
+        monkeypatch.setattr(f"{products}._MOST_VALUES", 4)
+        monkeypatch.setattr(f"{products}._classes", lambda *_: 0)
+    rng = np.random.default_rng(seed)
+    sizes = [{"a": 4, "b": 5, "c": 3}, {"a": 3, "b": 6, "c": 3}][: rng.integers(1, 3)]
+    engine = open_engine([random_world(rng, size) for size in sizes])
+    predicate = SCHEMA["p"]
+    texts = PRODUCTS if shape == "products" else FORMULAS
+    flips = [
+        flip_counts(engine, parse_formula(texts[number], SCHEMA).formula, predicate)
+        for number in rng.permutation(len(texts))
+    ]
+    assert shape != "products" or sum(bool(feature.products) for feature in flips) > 2
+    groups = RowGroups.of(engine.stack, predicate, [])
+    for number, feature in enumerate(flips):
+        parts = groups.apart(feature)
+        if parts is None:
+            wide = split.wide_places(engine.stack, predicate, feature)
+            groups = RowGroups.of(engine.stack, predicate, flips[:number], wide)
+            parts = groups.apart(feature)
+        assert parts.size.sum() == sum(engine.stack.ground_atoms(predicate.types))
+        groups = groups.joined(feature, parts)
+        once = compress(engine.stack, predicate, flips[: number + 1])
+        assert groups.rows.counts.tolist() == once.counts.tolist()
+        assert groups.rows.true.tolist() == once.true.tolist()
+        assert groups.rows.total.tolist() == once.total.tolist()
+
+
+def test_products_beyond_exact_floats_are_counted_in_whole_numbers():
+    engine = open_engine([random_world(np.random.default_rng(0), {"a": 5, "b": 6, "c": 3})])
+    first, second = (
+        FlipTable((place,), np.zeros(1, np.int32), (np.array([1], np.int32),), np.array([3**power]))
+        for place, power in ((0, 20), (1, 18))
+    )
+    flips = Flips(SCHEMA["s"], np.zeros(1, np.int64), (), (FlipProduct((first, second)),))
+    marks = Marks.none(engine.stack, SCHEMA["s"]).plus([flips])
+    assert sorted(marks.newest_products().tolist()) == [0, 0, 0, 3**38]
 
 
 def test_two_tables_that_leave_large_places_open_are_not_listed():

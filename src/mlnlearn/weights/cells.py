@@ -6,7 +6,7 @@ of a class for each argument, and are counted, not enumerated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,20 +16,19 @@ from mlnlearn.counting.arrays import (
     Codes,
     Ints,
     add_at,
-    common_keys,
     expand_ranges,
     pack,
     run_starts,
     unpack,
 )
 from mlnlearn.counting.flip_tables import Flips, FlipTable, lookup, table_rows
-from mlnlearn.counting.signatures import Signatures, mixed, multipliers
+from mlnlearn.counting.signatures import Signatures
 from mlnlearn.counting.stack import Domains
-from mlnlearn.data.sampling import keys_of
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.resources import in_use
 from mlnlearn.weights import split
+from mlnlearn.weights.marks import Marks
 
 NONE, SPREAD, ALL = 0, 1, 2
 """Which tables of several places hold for the atoms of a cell."""
@@ -50,6 +49,8 @@ class CompressedCells:
         Number of the database.
     columns
         Arguments, of a member.
+    classes
+        The class of each argument.
     applies
         Which tables of several places hold for all of the cell: `NONE`, the `SPREAD` one, or `ALL`.
     size
@@ -60,54 +61,95 @@ class CompressedCells:
         Of their flip-count vector.
     spread
         The places of the table whose rows are cells with classes at the other places, if any.
+    choice
+        The number of the choice of classes, where features have products.
     """
 
     database: Codes
     columns: tuple[Codes, ...]
+    classes: tuple[Codes, ...]
     applies: NDArray[np.int8]
     size: Ints
     true: NDArray[np.bool_]
     signature: Signatures
     spread: tuple[int, ...] = ()
+    choice: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def taken(self, chosen: Ints) -> CompressedCells:
+        """Return some of the cells."""
+        return CompressedCells(
+            self.database[chosen],
+            tuple(column[chosen] for column in self.columns),
+            tuple(column[chosen] for column in self.classes),
+            self.applies[chosen],
+            self.size[chosen],
+            self.true[chosen],
+            self.signature[chosen],
+            self.spread,
+        )
+
+    def values(self, marks: Marks, flips: Flips) -> Ints:
+        """Return the flip counts of the newest feature of the marks that the cells are of."""
+        domains, predicate = marks.domains, marks.predicate
+        values = flips.constant[self.database]
+        for table in flips.tables:
+            if len(table.places) == 1:
+                (place,) = table.places
+                known = marks.classes[place]
+                codes = [known.member] * predicate.arity
+                found = lookup(domains, predicate, table, known.database, codes)
+                values += found[self.classes[place]]
+                continue
+            # a cell's member may itself be listed: tables of several places are not for all cells
+            own = np.flatnonzero(self.applies >= (SPREAD if table.places == self.spread else ALL))
+            columns = [column[own] for column in self.columns]
+            values[own] += lookup(domains, predicate, table, self.database[own], columns)
+        if flips.products:
+            assert self.choice is not None
+            values += marks.newest_products()[self.choice]
+        return values
 
 
-def cells_of(
-    stack: Domains, predicate: Predicate, tables: Sequence[FlipTable], flips: Sequence[Flips]
-) -> CompressedCells:
-    """Group the ground atoms of a predicate by what tables of signatures hold for them.
+def cells_of(marks: Marks) -> CompressedCells:
+    """Group the ground atoms of a predicate by what is said of them.
 
     True atoms and those in tables of several places are listed one by one. Of a table that leaves a
     place open, that would be every constant there; where that is many, the atoms of each of its
     rows are counted by the classes of the open places instead.
     """
-    spread = _widest(stack, predicate, tables)
-    atoms = _listed(stack, predicate, [table for table in tables if table is not spread])
+    domains, predicate, tables = marks.domains, marks.predicate, marks.tables.values()
+    spread = _widest(domains, predicate, tables)
+    atoms = _listed(marks, [table for table in tables if table is not spread])
     for table in tables:
-        atoms.signature[:] += _lookup(stack, predicate, table, atoms.database, atoms.columns)
-    rest = _Rest(stack, predicate, tables, flips)
+        atoms.signature[:] += _lookup(domains, predicate, table, atoms.database, atoms.columns)
+    rest = _Rest(marks)
     if spread is None:
-        return _together(atoms, rest.beside(rest.databases(), atoms, atoms.database))
-    rows = rest.rows_of(spread)
-    own = table_rows(stack, predicate, spread, atoms.database, atoms.columns)
-    within = np.flatnonzero(own >= 0)
-    grouped = rest.beside(rows, _taken(atoms, within), own[within])
-    whole = rest.beside(rows, _taken(atoms, within[:0]), own[:0])
-    others = _together(_taken(atoms, np.flatnonzero(own < 0)), whole)
-    unlisted = rest.beside(rest.databases(), others, others.database)
-    return replace(_together(_together(atoms, grouped), unlisted), spread=spread.places)
-
-
-def _taken(cells: CompressedCells, chosen: Ints) -> CompressedCells:
-    return CompressedCells(
-        cells.database[chosen], tuple(column[chosen] for column in cells.columns),
-        cells.applies[chosen], cells.size[chosen], cells.true[chosen], cells.signature[chosen],
-    )  # fmt: skip
+        found = _together(atoms, rest.beside(rest.databases(), atoms, atoms.database))
+    else:
+        rows = rest.rows_of(spread)
+        own = table_rows(domains, predicate, spread, atoms.database, atoms.columns)
+        within = np.flatnonzero(own >= 0)
+        grouped = rest.beside(rows, atoms.taken(within), own[within])
+        whole = rest.beside(rows, atoms.taken(within[:0]), own[:0])
+        others = _together(atoms.taken(np.flatnonzero(own < 0)), whole)
+        unlisted = rest.beside(rest.databases(), others, others.database)
+        found = _together(_together(atoms, grouped), unlisted)
+        found = replace(found, spread=spread.places)
+    if marks.has_products:
+        choice = marks.choice(found.database, found.classes)
+        found.signature[:] += marks.product_signatures()[choice]
+        found = replace(found, choice=choice)
+    return found
 
 
 def _together(one: CompressedCells, two: CompressedCells) -> CompressedCells:
     return CompressedCells(
         np.concatenate([one.database, two.database]),
         tuple(np.concatenate(pair) for pair in zip(one.columns, two.columns, strict=True)),
+        tuple(np.concatenate(pair) for pair in zip(one.classes, two.classes, strict=True)),
         np.concatenate([one.applies, two.applies]),
         np.concatenate([one.size, two.size]),
         np.concatenate([one.true, two.true]),
@@ -115,12 +157,14 @@ def _together(one: CompressedCells, two: CompressedCells) -> CompressedCells:
     )
 
 
-def _widest(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -> FlipTable | None:
+def _widest(
+    domains: Domains, predicate: Predicate, tables: Iterable[FlipTable]
+) -> FlipTable | None:
     """Return the table of several places that would list most atoms, if these are many."""
     found, most = None, 0.0
     for table in tables:
         if 1 < len(table.places) < predicate.arity:
-            atoms = split.atoms_of_table(stack, predicate, table)
+            atoms = split.atoms_of_table(domains, predicate, table)
             if atoms > most:
                 found, most = table, atoms
     return found
@@ -129,40 +173,26 @@ def _widest(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -
 class _Rest:
     """Atoms that are not listed, counted by the classes of their arguments."""
 
-    def __init__(
-        self,
-        stack: Domains,
-        predicate: Predicate,
-        tables: Sequence[FlipTable],
-        flips: Sequence[Flips],
-    ) -> None:
-        self.stack, self.predicate = stack, predicate
-        self.constant = next(table for table in tables if not table.places)
-        self.alone = [
-            next((table for table in tables if table.places == (place,)), None)
-            for place in range(predicate.arity)
-        ]
-        self.classes = [
-            _classes(stack, predicate, kind, self.alone[place], _factors(flips, place))
-            for place, kind in enumerate(predicate.types)
-        ]
+    def __init__(self, marks: Marks) -> None:
+        self.marks, self.predicate = marks, marks.predicate
 
     def databases(self) -> _Start:
         """Start from all atoms of each database."""
-        numbers = np.arange(len(self.stack), dtype=np.int32)
-        signature = _lookup(self.stack, self.predicate, self.constant, numbers, [])
-        return _Start(numbers, {}, signature, NONE)
+        numbers = np.arange(len(self.marks.domains), dtype=np.int32)
+        return _Start(numbers, {}, {}, self.marks.constant, NONE)
 
     def rows_of(self, table: FlipTable) -> _Start:
         """Start from the atoms of each row of a table."""
         columns = dict(zip(table.places, table.columns, strict=True))
-        given = [columns.get(place, table.database) for place in range(self.predicate.arity)]
-        parts = [self.constant, table, *(self.alone[place] for place in table.places)]
-        signature = np.zeros(len(table), np.uint64)
-        for part in parts:
-            if part is not None:
-                signature += _lookup(self.stack, self.predicate, part, table.database, given)
-        return _Start(table.database, columns, signature, SPREAD)
+        signature = self.marks.constant[table.database] + table.values.view(np.uint64)
+        classes = {}
+        for place, codes in columns.items():
+            known = self.marks.classes[place]
+            kind = self.predicate.types[place]
+            where = known.where(self.marks.domains, kind, table.database, codes)
+            signature += known.by_constant[where]
+            classes[place] = known.of_constant[where]
+        return _Start(table.database, columns, classes, signature, SPREAD)
 
     def beside(self, start: _Start, taken: CompressedCells, of: Ints | Codes) -> CompressedCells:
         """Cut cells by the classes at their open places, and take others off them.
@@ -176,32 +206,40 @@ class _Rest:
         of
             The number of the cell that each such part is in.
         """
-        database, columns, signature = start.database, start.columns, start.signature
+        database, classes, signature = start.database, dict(start.classes), start.signature
+        rows = np.arange(len(database))
         size = np.ones(len(database), np.int64)
         # the number of the cell that holds each taken part, refined place by place
         place_of = of.astype(np.int64)
-        for place, kind in enumerate(self.predicate.types):
-            if place in start.columns:
+        for place, known in enumerate(self.marks.classes):
+            if place in start.classes:
                 continue
-            classes = self.classes[place]
-            lengths = classes.per_database[database]
+            lengths = known.per_database[database]
             _refuse_beyond_memory(int(lengths.sum()), self.predicate)
-            starts = classes.starts[database]
+            starts = known.starts[database]
             chosen = expand_ranges(starts, lengths)
             offsets = np.cumsum(lengths) - lengths
-            own = classes.of(self.stack, kind, taken.database, taken.columns[place])
-            place_of = offsets[place_of] + own - starts[place_of]
-            columns = {p: np.repeat(column, lengths) for p, column in columns.items()}
-            columns[place] = classes.member[chosen]
-            size = np.repeat(size, lengths) * classes.size[chosen]
-            signature = np.repeat(signature, lengths) + classes.signature[chosen]
-            database = np.repeat(database, lengths)
+            place_of = offsets[place_of] + taken.classes[place] - starts[place_of]
+            classes = {p: np.repeat(column, lengths) for p, column in classes.items()}
+            classes[place] = chosen.astype(np.int32)
+            size = np.repeat(size, lengths) * known.size[chosen]
+            signature = np.repeat(signature, lengths) + known.signature[chosen]
+            database, rows = np.repeat(database, lengths), np.repeat(rows, lengths)
         left = size
         add_at(left, place_of, -taken.size)
         keep = np.flatnonzero(left)
+        every = range(self.predicate.arity)
+        kept = tuple(classes[place][keep] for place in every)
+        columns = tuple(
+            start.columns[place][rows[keep]]
+            if place in start.columns
+            else self.marks.classes[place].member[kept[place]]
+            for place in every
+        )
         return CompressedCells(
             database[keep],
-            tuple(columns[place][keep] for place in range(self.predicate.arity)),
+            columns,
+            kept,
             np.full(len(keep), start.applies, np.int8),
             left[keep],
             np.zeros(len(keep), np.bool_),
@@ -215,6 +253,7 @@ class _Start:
 
     database: Codes
     columns: dict[int, Codes]
+    classes: dict[int, Codes]
     signature: Signatures
     applies: int
 
@@ -231,23 +270,26 @@ def _refuse_beyond_memory(cells: int, predicate: Predicate) -> None:
 
 
 def _lookup(
-    stack: Domains,
+    domains: Domains,
     predicate: Predicate,
     table: FlipTable,
     database: Codes,
     columns: Sequence[Codes],
 ) -> Signatures:
-    return lookup(stack, predicate, table, database, columns).view(np.uint64)
+    return lookup(domains, predicate, table, database, columns).view(np.uint64)
 
 
-def _listed(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -> CompressedCells:
-    """Return the atoms to take one by one: the true ones, and those in tables of several places."""
-    facts = stack.relation(predicate)
-    sizes = stack.key_sizes(predicate.types)
+def _listed(marks: Marks, tables: Sequence[FlipTable]) -> CompressedCells:
+    """Return the atoms to take one by one: the true ones, and those in tables of several places.
+
+    Their signatures are without those of such tables.
+    """
+    domains, predicate = marks.domains, marks.predicate
+    facts = domains.relation(predicate)
+    sizes = domains.key_sizes(predicate.types)
     parts = [pack([facts.database, *facts.columns], sizes)]
     for table in tables:
-        if len(table.places) > 1:
-            parts.append(pack(_all_places(stack, predicate, table), sizes))
+        parts.append(pack(_all_places(domains, predicate, table), sizes))
     keys = [part for part in parts if part is not None]
     if len(keys) < len(parts):
         raise MemoryLimitError(f"the domains of {predicate} are too large to number its atoms")
@@ -257,100 +299,30 @@ def _listed(stack: Domains, predicate: Predicate, tables: Sequence[FlipTable]) -
     database, *columns = unpack(distinct, sizes)
     true = np.zeros(len(distinct), bool)
     true[np.searchsorted(distinct, keys[0])] = True
+    signature = marks.constant[database]
+    classes = []
+    for known, kind, codes in zip(marks.classes, predicate.types, columns, strict=True):
+        where = known.where(domains, kind, database, codes)
+        signature += known.by_constant[where]
+        classes.append(known.of_constant[where])
     return CompressedCells(
-        database, tuple(columns), np.full(len(distinct), ALL, np.int8),
-        np.ones(len(distinct), np.int64), true, np.zeros(len(distinct), np.uint64),
+        database, tuple(columns), tuple(classes), np.full(len(distinct), ALL, np.int8),
+        np.ones(len(distinct), np.int64), true, signature,
     )  # fmt: skip
 
 
-def _all_places(stack: Domains, predicate: Predicate, table: FlipTable) -> list[Codes]:
+def _all_places(domains: Domains, predicate: Predicate, table: FlipTable) -> list[Codes]:
     """Extend a table's keys by every constant at the places it leaves open."""
     database = table.database
     known = dict(zip(table.places, table.columns, strict=True))
     for place, kind in enumerate(predicate.types):
         if place in known:
             continue
-        sizes = stack.sizes(kind)
+        sizes = domains.sizes(kind)
         lengths = sizes[database]
         _refuse_beyond_memory(int(lengths.sum()), predicate)
         members = expand_ranges((np.cumsum(sizes) - sizes)[database], lengths)
         known = {p: np.repeat(column, lengths) for p, column in known.items()}
-        known[place] = stack.members(kind).columns[0][members]
+        known[place] = domains.members(kind).columns[0][members]
         database = np.repeat(database, lengths)
     return [database, *(known[place] for place in range(predicate.arity))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Classes:
-    """Constants of a type at one place, grouped by what the place's table adds."""
-
-    database: Codes
-    member: Codes
-    size: Ints
-    signature: Signatures
-    starts: Ints
-    per_database: Ints
-    class_of_member: Ints
-
-    def of(self, stack: Domains, kind: str, database: Codes, codes: Codes) -> Ints:
-        """Return the class number of each given constant."""
-        if len(self.class_of_member) == len(stack) * stack.size(kind):
-            # every database has every constant: each is at its place
-            return self.class_of_member[keys_of((database, codes), stack.key_sizes([kind]))]
-        members = stack.members(kind)
-        wanted, keys = common_keys(
-            [database, codes], [members.database, members.columns[0]], stack.key_sizes([kind])
-        )
-        return self.class_of_member[np.searchsorted(keys, wanted)]
-
-
-def _factors(flips: Sequence[Flips], place: int) -> list[FlipTable]:
-    """Return the factors of products that depend on one place."""
-    return [
-        factor
-        for feature in flips
-        for product in feature.products
-        for factor in product.factors
-        if factor.places == (place,)
-    ]
-
-
-def _classes(
-    stack: Domains,
-    predicate: Predicate,
-    kind: str,
-    table: FlipTable | None,
-    factors: Sequence[FlipTable],
-) -> _Classes:
-    """Group the constants of a type by what the tables and factors of one place hold for them."""
-    members = stack.members(kind)
-    database, codes = members.database, members.columns[0]
-    columns = [codes] * predicate.arity
-    if table is None:
-        signature = np.zeros(len(database), np.uint64)
-    else:
-        signature = _lookup(stack, predicate, table, database, columns)
-    finer = signature
-    for factor, number in zip(factors, multipliers(len(factors)), strict=True):
-        values = lookup(stack, predicate, factor, database, columns)
-        finer = finer + mixed(values.view(np.uint64) * number)
-    if table is None and not factors:
-        order = np.arange(len(database))  # members are in order of their databases
-    else:
-        order = np.lexsort((finer, database))
-    numbers, ordered = database[order], finer[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (numbers[1:] != numbers[:-1]) | (ordered[1:] != ordered[:-1])
-    first = np.flatnonzero(new)
-    class_of_member = np.empty(len(order), np.int64)
-    class_of_member[order] = np.cumsum(new) - 1
-    per_database = np.bincount(numbers[first], minlength=len(stack)).astype(np.int64)
-    return _Classes(
-        numbers[first],
-        codes[order[first]],
-        np.diff(np.append(first, len(order))),
-        signature[order[first]],
-        np.cumsum(per_database) - per_database,
-        per_database,
-        class_of_member,
-    )

@@ -10,21 +10,22 @@ too, and no vector is built but one for each distinct row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 
-from mlnlearn.counting.arrays import Ints, pack, run_starts, unpack
-from mlnlearn.counting.flip_tables import Flips, FlipTable, lookup
+from mlnlearn.counting.arrays import Codes, Ints, places_among, run_starts
+from mlnlearn.counting.flip_tables import Flips, lookup
 from mlnlearn.counting.signatures import Signatures, multipliers
 from mlnlearn.counting.stack import Domains
-from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.cells import ALL, SPREAD, CompressedCells, cells_of
+from mlnlearn.weights.marks import Marks
 from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.rows import Rows, by_row, is_handy
-from mlnlearn.weights.split import SplitDomains, place_to_split
+from mlnlearn.weights.split import SplitDomains, place_to_split, wide_places
 
 
 def compress(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
@@ -45,110 +46,162 @@ def compress(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> Ro
     >>> rows.counts.tolist(), rows.true.tolist(), rows.total.tolist()
     ([[1.0]], [[2.0]], [[1000000.0]])
     """
-    place = place_to_split(stack, predicate, flips)
-    if place is None:
-        return _compressed(stack, predicate, flips)
-    part = SplitDomains(stack, predicate, place)
-    rows = _compressed(part, part.predicate, [part.flips(feature) for feature in flips])
-    return replace(rows, true=part.added(rows.true), total=part.added(rows.total))
+    return RowGroups.of(stack, predicate, flips).rows
 
 
-def _compressed(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> Rows:
-    """Group the ground atoms of a predicate whose places are taken as they are."""
-    tables = _signature_tables(stack, predicate, flips)
-    cells = _with_products(stack, flips, cells_of(stack, predicate, tables, flips))
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitRows:
+    """Rows taken apart by the flip counts of one more feature: a part of a row with equal ones.
+
+    Attributes
+    ----------
+    marks
+        Those of the feature, too.
+    row, values
+        The row that each part is of, and the flip count of its atoms.
+    database, true, size
+        Its database, whether its atoms are true, and how many there are.
+    signature
+        Of their flip counts, those of the feature included.
+    """
+
+    marks: Marks
+    row: Ints
+    values: Ints
+    database: Codes
+    true: NDArray[np.bool_]
+    size: Ints
+    signature: Signatures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowGroups:
+    """All ground atoms of a predicate in rows of equal flip counts, and how to tell more apart.
+
+    Attributes
+    ----------
+    stack, predicate
+        The databases, and whose atoms they are.
+    wide
+        The places of large tables that leave some open.
+    place
+        The place that atoms are taken apart by first, if any.
+    marks
+        What the features say of atoms.
+    signatures
+        Of each row, in order.
+    rows
+        The rows, with weights by database.
+    """
+
+    stack: Domains
+    predicate: Predicate
+    wide: frozenset[tuple[int, ...]]
+    place: int | None
+    marks: Marks
+    signatures: Signatures
+    rows: Rows
+
+    @classmethod
+    def of(
+        cls,
+        stack: Domains,
+        predicate: Predicate,
+        flips: Sequence[Flips],
+        beside: frozenset[tuple[int, ...]] = frozenset(),
+    ) -> RowGroups:
+        """Group the atoms by the flip counts of some features.
+
+        Parameters
+        ----------
+        stack, predicate
+            The databases, and whose atoms are grouped.
+        flips
+            The features' flip counts.
+        beside
+            The places of large tables of further features, that rows are to be taken apart by.
+        """
+        wide = beside.union(*(wide_places(stack, predicate, feature) for feature in flips))
+        place = place_to_split(stack, predicate, wide)
+        part = None if place is None else SplitDomains(stack, predicate, place)
+        within, kept = (stack, predicate) if part is None else (part, part.predicate)
+        if part is not None:
+            flips = [part.flips(feature) for feature in flips]
+        marks = Marks.none(within, kept).plus(flips)
+        cells = cells_of(marks)
+        first, signatures, true, total = _merged(cells, within)
+        counts = _vectors(within, kept, flips, cells.taken(first))
+        if part is not None:
+            true, total = part.added(true), part.added(total)
+        rows = Rows(np.arange(len(flips)), counts, true, total)
+        return cls(stack, predicate, wide, place, marks, signatures, rows)
+
+    def apart(self, flips: Flips) -> SplitRows | None:
+        """Take the rows apart by one more feature; None where another place is to come first."""
+        wide = self.wide | wide_places(self.stack, self.predicate, flips)
+        if place_to_split(self.stack, self.predicate, wide) != self.place:
+            return None
+        if isinstance(self.marks.domains, SplitDomains):
+            flips = self.marks.domains.flips(flips)
+        marks = self.marks.plus([flips])
+        cells = cells_of(marks)
+        values = cells.values(marks, flips)
+        before = cells.signature - values.view(np.uint64) * multipliers(marks.features)[-1]
+        row = places_among(self.signatures, before)
+        assert (row >= 0).all(), "atoms of a part are atoms of a row"
+        database = cells.database
+        if isinstance(self.marks.domains, SplitDomains):
+            database = self.marks.domains.whole_of(database)
+        return SplitRows(marks, row, values, database, cells.true, cells.size, cells.signature)
+
+    def joined(self, flips: Flips, apart: SplitRows) -> RowGroups:
+        """Return the rows taken apart by a feature as `apart` says."""
+        first, signatures, true, total = _merged(apart, self.stack)
+        row, values = apart.row[first], apart.values[first].astype(np.float64)
+        known = self.rows.counts
+        counts: Floats | csr_array
+        if isinstance(known, np.ndarray) and is_handy(len(row), known.shape[1] + 1):
+            counts = np.column_stack([known[row], values])
+        else:
+            counts = csr_array(hstack([csr_array(known)[row], csr_array(values[:, None])]))
+        rows = Rows(np.arange(apart.marks.features), counts, true, total)
+        wide = self.wide | wide_places(self.stack, self.predicate, flips)
+        return replace(self, wide=wide, marks=apart.marks, signatures=signatures, rows=rows)
+
+
+def _merged(
+    cells: CompressedCells | SplitRows, domains: Domains
+) -> tuple[Ints, Signatures, Floats, Floats]:
+    """Merge equal cells: return the first of each row, its signature, and weights by database."""
     order = np.argsort(cells.signature, kind="stable")
     ordered = cells.signature[order]
     starts = run_starts(ordered)
     row = np.empty(len(order), np.int64)
     row[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
-    first = order[starts]
-    counts = _vectors(stack, predicate, flips, cells, first)
+    shape = len(starts), len(domains)
     true, total = (
-        by_row(row, cells.database, sizes, (len(first), len(stack)))
+        by_row(row, cells.database, sizes, shape)
         for sizes in (np.where(cells.true, cells.size, 0), cells.size)
     )
-    return Rows(np.arange(len(flips)), counts, true, total)
-
-
-def _signature_tables(
-    stack: Domains, predicate: Predicate, flips: Sequence[Flips]
-) -> list[FlipTable]:
-    """Add up the signatures of all features' tables, for each set of places."""
-    by_places: dict[tuple[int, ...], list[tuple[FlipTable, Signatures]]] = {(): []}
-    factors = multipliers(len(flips))
-    databases = np.arange(len(stack), dtype=np.int32)
-    for feature, factor in zip(flips, factors, strict=True):
-        constant = FlipTable((), databases, (), feature.constant)
-        for table in (constant, *feature.tables):
-            signature = table.values.view(np.uint64) * factor
-            by_places.setdefault(table.places, []).append((table, signature))
-    return [_merge(stack, predicate, places, found) for places, found in by_places.items()]
-
-
-def _merge(
-    stack: Domains,
-    predicate: Predicate,
-    places: tuple[int, ...],
-    found: Sequence[tuple[FlipTable, Signatures]],
-) -> FlipTable:
-    if not found:
-        databases = np.arange(len(stack), dtype=np.int32)
-        return FlipTable((), databases, (), np.zeros(len(stack), np.int64))
-    if len(found) == 1:  # a table is in order, and has each key once
-        ((table, signature),) = found
-        return replace(table, values=signature.view(np.int64))
-    database = np.concatenate([table.database for table, _ in found])
-    columns = [np.concatenate(c) for c in zip(*(t.columns for t, _ in found), strict=True)]
-    signature = np.concatenate([signature for _, signature in found])
-    sizes = stack.key_sizes(predicate.types[place] for place in places)
-    keys = pack([database, *columns], sizes)
-    if keys is None:
-        raise MemoryLimitError(f"the domains of {predicate} are too large to number its atoms")
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    starts = run_starts(ordered)
-    sums = np.add.reduceat(signature[order], starts)
-    numbers, *codes = unpack(ordered[starts], sizes)
-    return FlipTable(places, numbers, tuple(codes), sums.view(np.int64))
-
-
-def _with_products(
-    stack: Domains, flips: Sequence[Flips], cells: CompressedCells
-) -> CompressedCells:
-    """Add the signatures of counts in product form, whose factors are one value on each cell."""
-    signature = cells.signature
-    for feature, factor in zip(flips, multipliers(len(flips)), strict=True):
-        if feature.products:
-            only = replace(feature, constant=np.zeros_like(feature.constant), tables=())
-            values = only.at(stack, cells.database, cells.columns)
-            signature = signature + values.view(np.uint64) * factor
-    return replace(cells, signature=signature)
+    return order[starts], ordered[starts], true, total
 
 
 def _vectors(
-    stack: Domains,
-    predicate: Predicate,
-    flips: Sequence[Flips],
-    cells: CompressedCells,
-    chosen: Ints,
+    domains: Domains, predicate: Predicate, flips: Sequence[Flips], cells: CompressedCells
 ) -> Floats | csr_array:
     """Build the flip-count vectors of some cells, as a dense matrix where it is small."""
-    shape = (len(chosen), len(flips))
+    shape = (len(cells), len(flips))
     dense = np.zeros(shape) if is_handy(*shape) else None
-    database = cells.database[chosen]
-    columns = [column[chosen] for column in cells.columns]
-    applies = cells.applies[chosen]
     rows, features, values = [], [], []
     for number, feature in enumerate(flips):
         single = tuple(table for table in feature.tables if len(table.places) == 1)
-        total = replace(feature, tables=single).at(stack, database, columns)
+        total = replace(feature, tables=single).at(domains, cells.database, cells.columns)
         # a cell's member may itself be listed: not all tables of several places are for all cells
         for table in feature.tables:
             if len(table.places) > 1:
                 least = SPREAD if table.places == cells.spread else ALL
-                extra = lookup(stack, predicate, table, database, columns)
-                total = total + np.where(applies >= least, extra, 0)
+                extra = lookup(domains, predicate, table, cells.database, cells.columns)
+                total = total + np.where(cells.applies >= least, extra, 0)
         if dense is not None:
             dense[:, number] = total
             continue

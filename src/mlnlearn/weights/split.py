@@ -8,7 +8,7 @@ by each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,17 +25,27 @@ _MOST_VALUES = 128
 MOST_LISTED = 1 << 16
 
 
-def place_to_split(stack: Domains, predicate: Predicate, flips: Sequence[Flips]) -> int | None:
+def wide_places(stack: Domains, predicate: Predicate, flips: Flips) -> frozenset[tuple[int, ...]]:
+    """Return the places of a feature's wide tables: several, not all, and many atoms."""
+    return frozenset(
+        table.places
+        for table in flips.tables
+        if 1 < len(table.places) < predicate.arity and atoms_of_table(stack, predicate, table)
+    )
+
+
+def place_to_split(
+    stack: Domains, predicate: Predicate, wide: Collection[tuple[int, ...]]
+) -> int | None:
     """Return the place of few constants that most of several wide tables have, if there are such.
 
-    A table of several places is wide where it leaves some open, and has many atoms.
+    Parameters
+    ----------
+    stack, predicate
+        The databases, and whose atoms tables are of.
+    wide
+        The places of wide tables, see `wide_places`.
     """
-    wide = {
-        table.places
-        for feature in flips
-        for table in feature.tables
-        if 1 < len(table.places) < predicate.arity and atoms_of_table(stack, predicate, table)
-    }
     if len(wide) < 2:
         return None
     shared = [
@@ -134,6 +144,10 @@ class SplitDomains:
         """Add up weights by part to those by database."""
         added: Floats = weights.reshape(len(weights), *self.present.shape).sum(axis=2)
         return added
+
+    def whole_of(self, part: Codes) -> Codes:
+        """Return the database that each part is of."""
+        return part // np.int32(self.values)
 
     def _part(self, database: AnyInts, codes: AnyInts) -> Codes:
         return (database.astype(np.int64) * self.values + codes).astype(np.int32)

@@ -92,7 +92,7 @@ class GridTerm:
             spread = chances * (1.0 - chances)
 
             def tested(values: Floats) -> tuple[float, float, Floats]:
-                found = _row_sums(values, cells.true, cells.total, row_of, chances)
+                found = row_sums(values, cells.true, cells.total, row_of, chances)
                 return found[0], found[1], counts.T @ (spread * found[2])
 
             return tested
@@ -162,7 +162,7 @@ def _numbered(keys: Numbers, size: int, most: int) -> tuple[Numbers, Numbers]:
 
 
 @njit(cache=True)
-def _row_sums(values, true, total, row_of, chances):  # type: ignore[no-untyped-def]
+def row_sums(values, true, total, row_of, chances):  # type: ignore[no-untyped-def]
     """Return slope and curvature in a new weight, and its counts summed by row."""
     slope, bend = 0.0, 0.0
     by_row = np.zeros(len(chances))
