@@ -75,17 +75,32 @@ class HopMatrices:
     """The matrices of hops of some data, each made once as long as there is room."""
 
     view: Relational
-    _made: dict[Hop, csr_array] = field(default_factory=dict)
+    _made: dict[tuple[Hop, ...], csr_array] = field(default_factory=dict)
     _entries: int = 0
+    _ends: dict[tuple[RowSet, str], Ints] = field(default_factory=dict)
 
     def __getitem__(self, hop: Hop) -> csr_array:
-        found = self._made.get(hop)
+        return self.product((hop,))
+
+    def product(self, hops: tuple[Hop, ...]) -> csr_array:
+        """Return how many ways lead from one place to another by some hops."""
+        found = self._made.get(hops)
         if found is None:
-            found = hop_matrix(self.view, hop)
+            found = (
+                hop_matrix(self.view, hops[0])
+                if len(hops) == 1
+                else self.product(hops[:-1]) @ self[hops[-1]]
+            )
             if self._entries + found.nnz <= _KEPT:
-                self._made[hop] = found
+                self._made[hops] = found
                 self._entries += found.nnz
         return found
+
+    def ends(self, base: RowSet, link: str) -> Ints:
+        """Return what a link of the rows of a base points to."""
+        if (base, link) not in self._ends:
+            self._ends[base, link] = place_codes(self.view, base, (link,))[0]
+        return self._ends[base, link]
 
 
 def paths_between(
@@ -93,22 +108,26 @@ def paths_between(
 ) -> Floats:
     """Return the number of paths for rows of a base (by default all), 0 where a link is empty."""
     chosen = slice(None) if rows is None else rows
-    start = place_codes(hops.view, base, (feature.start,))[0][chosen]
-    end = place_codes(hops.view, base, (feature.end,))[0][chosen]
+    start, end = hops.ends(base, feature.start)[chosen], hops.ends(base, feature.end)[chosen]
     known = (start >= 0) & (end >= 0)
     if not feature.hops:
         return np.asarray(known & (start == end), np.float64)
-    return counted([hops[hop] for hop in feature.hops], start, end, known)
+    matrices = [hops[hop] for hop in feature.hops]
+    if matrices[0].shape[0] * matrices[-1].shape[1] > _DENSE:
+        return _counted(matrices, start, end, known)
+    if all(max(matrix.shape) <= _TINY for matrix in matrices):
+        whole = reduce(np.matmul, [matrix.toarray() for matrix in matrices])
+    else:
+        whole = hops.product(feature.hops).toarray()
+    if not whole.size:
+        return np.zeros(len(start))
+    return np.where(known, whole[np.where(known, start, 0), np.where(known, end, 0)], 0.0)
 
 
-def counted(
+def _counted(
     matrices: Sequence[csr_array], start: Ints, end: Ints, known: NDArray[np.bool_]
 ) -> Floats:
     """Return entries of a product of matrices, without making the product itself."""
-    if matrices[0].shape[0] * matrices[-1].shape[1] <= _DENSE:
-        safe = np.where(known, start, 0), np.where(known, end, 0)
-        whole = _whole(matrices)
-        return np.where(known, whole[safe], 0.0) if whole.size else np.zeros(len(start))
     middle = (len(matrices) + 1) // 2
     left = _product(matrices[:middle])
     across = sparse.csr_array(_product(matrices[middle:]).T) if middle < len(matrices) else None
@@ -121,13 +140,6 @@ def counted(
             found[part] = _entries(here, end[part])
         else:
             found[part] = np.asarray(here.multiply(across[end[part]]).sum(axis=1)).reshape(-1)
-    return found
-
-
-def _whole(matrices: Sequence[csr_array]) -> Floats:
-    if all(max(matrix.shape) <= _TINY for matrix in matrices):
-        return reduce(np.matmul, [matrix.toarray() for matrix in matrices])
-    found: Floats = _product(matrices).toarray()
     return found
 
 

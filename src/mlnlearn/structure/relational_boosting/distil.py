@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,13 @@ def rule_bodies(run: BoostingRun, seed: int) -> RuleBodies:
         rng = np.random.default_rng([seed, 3])
         rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
     found = list(_candidates(run.trees))
-    covers = np.array([_covered(run, body, rows) for body in found], np.bool_)
-    covers = covers.reshape(len(found), len(rows))
+    passing: dict[Condition, NDArray[np.bool_]] = {}
+    covers = np.ones((len(found), len(rows)), np.bool_)
+    for number, body in enumerate(found):
+        for condition in body:
+            if condition not in passing:
+                passing[condition] = _covered(run, (condition,), rows)
+            covers[number] &= passing[condition]
     return RuleBodies(rows, found, covers, _distinct(found, covers, run.settings.size.min_examples))
 
 
@@ -162,11 +167,12 @@ def list_scores(run: BoostingRun, rules: RuleList, rows: Ints) -> Floats:
 def _candidates(trees: Sequence[FeatureNode]) -> Iterator[tuple[Condition, ...]]:
     """Yield the beginnings of branches, each once, those of the first trees first."""
     seen: set[tuple[Condition, ...]] = set()
+    text = cache(str)
     for tree in trees:
         waiting: list[tuple[FeatureNode, tuple[Condition, ...]]] = [(tree, ())]
         while waiting:
             node, body = waiting.pop()
-            key = tuple(sorted(body, key=str))
+            key = tuple(sorted(body, key=text))
             if body and key not in seen:
                 seen.add(key)
                 yield body

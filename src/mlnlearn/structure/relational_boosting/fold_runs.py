@@ -28,24 +28,19 @@ class FoldRuns:
         How many steps to wait for a better one.
     curve
         The mean deviance of held-out examples after every step, that of no step first.
+    steps
+        The first step after which nothing was gained that is worth a tree.
     """
 
     runs: list[BoostingRun]
     folds: list[Ints]
     patience: int
     curve: list[float] = field(init=False)
+    steps: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.curve = [mean_deviance(self.runs, self.folds)]
-
-    @property
-    def steps(self) -> int:
-        """The first step after which nothing was gained that is worth a tree."""
-        best = 0
-        for step, deviance in enumerate(self.curve):
-            if deviance < self.curve[best] - _WORTH * self.curve[0]:
-                best = step
-        return best
+        self.steps = 0
 
     def go(
         self, most: int, course: Course, journal: Journal, key: str, rival: FoldRuns | None = None
@@ -69,7 +64,8 @@ class FoldRuns:
             course.check()
             stepped(self.runs, journal, f"{key}fold step {number}")
             self.curve.append(mean_deviance(self.runs, self.folds))
-            if self.steps == number:
+            if self.curve[-1] < self.curve[self.steps] - _WORTH * self.curve[0]:
+                self.steps = number
                 for run in self.runs:
                     run.mark()
             yield number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from mlnlearn.counting.examples import RowExamples
 _SMALL, _LARGE = 3_000, 20_000
 _HELD_OUT = 0.2
 _FOLDS = 5
+_KEPT = 2_000_000  # rows of samples that are kept for other runs
 
 
 def held_out(examples: RowExamples, rows: Ints, seed: int) -> list[Ints]:
@@ -71,7 +72,7 @@ def stratified(
     rows: Ints, true: NDArray[np.bool_] | None, most: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Return a sample of rows that stands for all, and for how many each one does, see `Strata`."""
-    return Strata.of(rows, true, most).drawn(rng)
+    return Strata.of(rows, true, most).drawn_by(rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,7 @@ class Strata:
     rows: Ints
     parts: tuple[Ints, ...]
     most: int
+    _kept: dict[tuple[int, ...], tuple[Ints, Floats]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Ints, true: NDArray[np.bool_] | None, most: int) -> Strata:
@@ -111,7 +113,16 @@ class Strata:
         parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
         return cls(rows, tuple(parts), most)
 
-    def drawn(self, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    def drawn(self, *seed: int) -> tuple[Ints, Floats]:
+        """Return the sample of a seed: it is asked for by several runs, and kept for them."""
+        found = self._kept.get(seed)
+        if found is None:
+            found = self.drawn_by(np.random.default_rng(seed))
+            if self.parts and len(self._kept) * self.most < _KEPT:
+                self._kept[seed] = found
+        return found
+
+    def drawn_by(self, rng: np.random.Generator) -> tuple[Ints, Floats]:
         """Return a sample that stands for all rows, and for how many each one does."""
         if not self.parts:
             return self.rows, np.ones(len(self.rows))

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.examples import RowExamples, examples_of, find_place
 from mlnlearn.counting.relational import FLAGS, Relational, relational
 from mlnlearn.counting.staleness import with_stale_copies
@@ -34,7 +34,7 @@ from mlnlearn.structure.relational_boosting.distil import DistilSettings, distil
 from mlnlearn.structure.relational_boosting.feature_search import FeatureSearch, OpenSettings
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
 from mlnlearn.structure.relational_boosting.fold_runs import FoldRuns, stepped
-from mlnlearn.structure.relational_boosting.folds import dealt_folds, held_out
+from mlnlearn.structure.relational_boosting.folds import Strata, dealt_folds, held_out
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.linear import (
     TestDesign,
@@ -45,7 +45,7 @@ from mlnlearn.structure.relational_boosting.linear import (
 )
 from mlnlearn.structure.relational_boosting.losses import Loss, fences
 from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
-from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings
+from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings, strata_of
 
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
 _LEAVES = ((300, 4), (1500, 6), (3000, 12), (np.inf, 31))  # of a tree, by how many examples
@@ -199,7 +199,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
             yield from run.refit(plain, course, kept)
             return
         other = _Learning(self, view, examples, notes=run.notes)
-        other.settings, other.tries_bold = run.settings, False
+        other.settings, other.strata, other.tries_bold = run.settings, run.strata, False
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
         curve = run.notes.curve
@@ -243,6 +243,7 @@ class _Learning:
         self.tries_bold = True
         self.judges_lists = True  # a model that stands in for another needs no best list
         self.runs: list[BoostingRun] = []
+        self.strata: dict[int, Strata] = {}
         if self.loss.kind == "squares":
             label = np.clip(label, *fences(label[self.rows]))
             self.scale = float(np.std(label[self.rows])) or 1.0
@@ -330,10 +331,7 @@ class _Learning:
 
     def _fold_runs(self, table: FeatureTable, caution: float | None = None) -> FoldRuns:
         settings = self.settings if caution is None else self.settings.with_caution(caution)
-        runs = [
-            self._boosting(table, np.setdiff1d(self.rows, fold), 1 + number, settings)
-            for number, fold in enumerate(self.folds)
-        ]
+        runs = [self._boosting(table, 1 + number, settings) for number in range(len(self.folds))]
         return FoldRuns(runs, self.folds, self.learner.patience)
 
     def _took(self, found: FoldRuns) -> None:
@@ -391,7 +389,7 @@ class _Learning:
         self, table: FeatureTable, course: Course, journal: Journal, key: str = ""
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from all examples."""
-        run = self._boosting(table, self.rows, 0)
+        run = self._boosting(table, 0)
         steps = self.notes.steps if self.notes.by_trees else 0  # what does not count is not grown
         for number in range(steps):
             course.check()
@@ -423,13 +421,21 @@ class _Learning:
         return float(np.median(run.label[run.rows] - run.scores[run.rows, 0]))
 
     def _boosting(
-        self, table: FeatureTable, rows: Ints, number: int, settings: TreeStepSettings | None = None
+        self, table: FeatureTable, number: int, settings: TreeStepSettings | None = None
     ) -> BoostingRun:
         """Return a run of some examples: the first of all, the others without a fold."""
         settings = settings or self.settings
         usable, known = table.usable[number], table.of_run(number)
-        weight = self.examples.weight
-        return BoostingRun(known, self.loss, self.label, weight, rows, settings, usable)
+        weight, strata = self.examples.weight, self._strata(number)
+        return BoostingRun(known, self.loss, self.label, weight, strata, settings, usable)
+
+    def _strata(self, number: int) -> Strata:
+        """Return what the samples of a run are drawn of: the same for all runs of its examples."""
+        if number not in self.strata:
+            rows = np.setdiff1d(self.rows, self.folds[number - 1]) if number else self.rows
+            most = self.learner.max_rows
+            self.strata[number] = strata_of(self.loss, self.label, rows, most)
+        return self.strata[number]
 
     def fitted(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -67,6 +66,8 @@ class BoostingRun:
 
     Attributes
     ----------
+    strata
+        The examples that it learns from, which each tree has a sample of.
     usable
         Which features of the table it may use.
     scores
@@ -79,7 +80,7 @@ class BoostingRun:
     loss: Loss
     label: Floats
     weight: Floats
-    rows: Ints
+    strata: Strata
     settings: TreeStepSettings
     usable: NDArray[np.bool_]
 
@@ -88,6 +89,11 @@ class BoostingRun:
         self.scores = np.repeat(self.start[None], len(self.label), axis=0)
         self.trees: list[FeatureNode] = []
         self.mark()
+
+    @property
+    def rows(self) -> Ints:
+        """The examples that it learns from."""
+        return self.strata.rows
 
     def step(self) -> FeatureNode:
         """Grow a tree and add it."""
@@ -177,16 +183,7 @@ class BoostingRun:
         Of the rarer of two labels as many are drawn as of the other, if there are so many. Those
         drawn stand for all, each for so many.
         """
-        return self._strata.drawn(np.random.default_rng([self.settings.seed, number, 2]))
-
-    @cached_property
-    def _strata(self) -> Strata:
-        most = self.settings.max_rows
-        if self.loss.kind != "logistic":
-            return Strata.of(self.rows, None, most)
-        true = self.label[self.rows] > 0
-        rarer = int(min(true.sum(), (~true).sum()))
-        return Strata.of(self.rows, true, min(most, max(_OF_RARER * rarer, _FEWEST_ROWS)))
+        return self.strata.drawn(self.settings.seed, number, 2)
 
     def _chosen(self, number: int) -> NDArray[np.bool_]:
         total = self.table.binned.dense + len(self.table.columns)
@@ -258,6 +255,25 @@ def _by_level(root: _AnyNode) -> list[_AnyNode]:
         if node.yes is not None and node.no is not None:
             nodes += [node.yes, node.no]
     return nodes
+
+
+def strata_of(loss: Loss, label: Floats, rows: Ints, most: int) -> Strata:
+    """Return what the examples of trees are drawn of, at most so many.
+
+    Parameters
+    ----------
+    loss, label
+        What is lowered, and the labels of all examples.
+    rows
+        Those of a run.
+    most
+        Most examples that a tree is grown on.
+    """
+    if loss.kind != "logistic":
+        return Strata.of(rows, None, most)
+    true = label[rows] > 0
+    rarer = int(min(true.sum(), (~true).sum()))
+    return Strata.of(rows, true, min(most, max(_OF_RARER * rarer, _FEWEST_ROWS)))
 
 
 def mean_deviance(runs: Sequence[BoostingRun], folds: Sequence[Ints]) -> float:
