@@ -210,9 +210,7 @@ def threads(database: Database) -> str:
         learner.fit([database], ml.Run(workers=1), examples=examples)
         share = shared[0] / (time.process_time() - started)
     one, two = np.median(took[1:], axis=0).tolist()
-    clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s: {one / two:.2f} times"
-    best = f"{share:.0%} of the CPU time is shared out, {1 / (1 - share / 2):.2f} times at best"
-    return f"{same}; {clock}, load {os.getloadavg()[0]:.0f}; {best}"
+    return f"{same}; {_times(one, two, share)}"
 
 
 @contextmanager
@@ -284,10 +282,19 @@ def joined_by_threads(loaded: Loaded) -> str:
             turn.append(time.perf_counter() - started)
             told.add((str(model.net), tuple(model.weights.tolist())))
         took.append(turn)
+    started, own = time.process_time(), time.thread_time()
+    ml.LAJDT().fit(loaded, ml.Run(workers=2))
+    share = 1.0 - (time.thread_time() - own) / (time.process_time() - started)
     one, two = np.median(took[1:], axis=0).tolist()  # the first turn warms up
     same = "same model" if len(told) == 1 else "OTHER MODEL"
-    clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s, load {os.getloadavg()[0]:.0f}"
-    return f"{same}; {clock}: {one / two:.2f} times"
+    return f"{same}; {_times(one, two, share)}"
+
+
+def _times(one: float, two: float, share: float) -> str:
+    """Say what two threads took for one, and what they could at best by what they share."""
+    clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s: {one / two:.2f} times"
+    best = f"{share:.0%} of the CPU time is shared out, {1 / (1 - share / 2):.2f} times at best"
+    return f"{clock}, load {os.getloadavg()[0]:.0f}; {best}"
 
 
 def campus(students: int, seed: int = 0) -> Loaded:

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from mlnlearn.threads import in_order
 from mlnlearn.weights.objective import Floats
 
 Numbers = NDArray[np.int64]
 
 _DENSE_LIMIT = 1 << 22
+_SHARED = 1 << 16  # fewer numbers cost less than to share them out among threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ class Rows:
     true: Floats
     total: Floats
     blocks: RowBlocks | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the counts are."""
+        return int(self.counts.size)
 
     def weighed(self, databases: Floats | NDArray[np.bool_]) -> Rows:
         """Return the rows with their weights by database added up, each database by its share."""
@@ -182,8 +189,10 @@ class RowLikelihood:
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient."""
         total, gradient = 0.0, np.zeros(len(weights))
-        for part in self.rows:
-            value, slope = part(weights)
+        shared = in_order if sum(part.entries for part in self.rows) > _SHARED else map
+        for part, (value, slope) in zip(
+            self.rows, shared(lambda part: part(weights), self.rows), strict=True
+        ):
             total += value
             gradient[part.features] += slope
         return total, gradient

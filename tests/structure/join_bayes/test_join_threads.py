@@ -65,3 +65,14 @@ def test_work_apart_is_no_work_until_it_is_asked_for():
             with pytest.raises(OutOfWorkError):
                 work.add(8)
         assert (work.spent, noted) == (0, [8, 8])
+
+
+def test_weights_are_the_same_by_any_number_of_threads_where_rows_are_shared_out(monkeypatch):
+    monkeypatch.setattr("mlnlearn.structure.join_bayes.feature_rows._PIECE", 4)
+    monkeypatch.setattr("mlnlearn.weights.rows._SHARED", 0)
+    loaded = campus_tables(0, 100)
+    models = [ml.LAJDT().fit(loaded, ml.Run(workers=workers)).model for workers in (1, 2, 8)]
+    assert len({tuple(model.weights.tolist()) for model in models}) == 1
+    monkeypatch.undo()
+    whole = ml.LAJDT().fit(loaded).model
+    assert models[0].weights == pytest.approx(whole.weights, abs=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,8 @@ from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.weights.rows import RowBlocks, Rows
 
 Floats = NDArray[np.float64]
+
+_PIECE = 1 << 12  # groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,14 @@ class FeatureRows:
         """Return the features with each rule's counts divided by a number, where that is not 0."""
         factors = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return replace(self, matrix=self.matrix.multiply(factors[None, :]).tocsr())
+
+    def pieces(self) -> Iterator[FeatureRows]:
+        """Yield the groups, so many at a time that threads can share them out."""
+        size = self.node.size
+        for start in range(0, len(self.true), _PIECE):
+            chosen = slice(start, start + _PIECE)
+            matrix = self.matrix[start * size : (start + _PIECE) * size]
+            yield FeatureRows(self.node, matrix, self.true[chosen], self.groundings[chosen])
 
     def rows(self, share: float = 1.0) -> Rows:
         """Return the choices among values, each counted `share` times."""

@@ -99,16 +99,12 @@ def attribute_rows(counter: FamilyCounter, families: Sequence[FamilyRules]) -> l
     one of them.
     """
     nodes = list(attributes_of(counter.data.layout))
-    jobs = [
-        (GroundBuilder(counter, node), look) for node in nodes for look in looks_of(families, node)
-    ]
-    counted = in_order(lambda job: _marked(*job), jobs)
-    found = []
-    for node in nodes:
-        looks = list(looks_of(families, node))
-        rows = [next(counted) for _ in looks]
-        found.append(_rows(counter, families, node, looks, rows))
-    return found
+    # the largest first, so that no thread is left with it alone in the end
+    lengths = [len(counter.data.values[node.predicate.name]) for node in nodes]
+    order = sorted(range(len(nodes)), key=lambda number: -lengths[number])
+    made = in_order(lambda number: _rows(counter, families, nodes[number]), order)
+    found = dict(zip(order, made, strict=True))
+    return [found[number] for number in range(len(nodes))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +124,11 @@ def _marked(builder: GroundBuilder, look: Look) -> _Marked:
     return _Marked(counts, groundings, marks)
 
 
-def _rows(
-    counter: FamilyCounter,
-    families: Sequence[FamilyRules],
-    node: NetNode,
-    looks: Sequence[Look],
-    counted: Sequence[_Marked],
-) -> FeatureRows:
+def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode) -> FeatureRows:
     data = counter.data
     builder, truth = GroundBuilder(counter, node), data.values[node.predicate.name]
+    looks = list(looks_of(families, node))
+    counted = list(in_order(lambda look: _marked(builder, look), looks))
     marks = [part.marks for part in counted]
     if data.populations > 1:
         first = data.links[node.relationship.name][0] if node.relationship else slice(None)

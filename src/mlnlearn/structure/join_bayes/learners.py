@@ -303,7 +303,8 @@ class _JoinBayesLearner(Learner[JoinBayesModel, JoinBayesNotes]):
         scale = typical_counts(features)
         used = scale > 0
         share = 1.0 / max(1, len(counter.completions))
-        likelihood = RowLikelihood([part.scaled(scale).rows(share) for part in features])
+        pieces = [piece for part in features for piece in part.scaled(scale).pieces()]
+        likelihood = RowLikelihood([piece.rows(share) for piece in pieces])
         first, prior = np.zeros(len(start)), GaussianPrior(self.sigma)
         # a rule touches few of the many rows: steps of L-BFGS cost less than a Hessian
         optimum = maximise(likelihood.__call__, first, prior=prior, locked=~used)
