@@ -199,7 +199,7 @@ class Histograms:
         binned, others, slopes = self._binned, self._binned.others, self._slopes
         starts = binned.starts
         found = np.zeros((starts[-1] + len(binned.doubts) + 1, slopes.shape[1]))
-        found[-1] = slopes[some].sum(axis=0)
+        _add_all(found[-1], some, slopes)
         one = slopes.shape[1] == 3
         add_bins, add_entries = (
             (_add_bins_of_one, _add_entries_of_one) if one else (_add_bins, _add_entries)
@@ -207,7 +207,7 @@ class Histograms:
         add_bins(found, self._bins, self._by_bin, starts, some, slopes)
         cells = np.zeros((others.number, slopes.shape[1]))
         listed = others.by_example
-        add_entries(cells, listed.starts, listed.entries, self._rows[some], some, slopes)
+        add_entries(cells, listed.starts, listed.entries, self._rows, some, slopes)
         _give_cells(found, cells, others.cells)
         _add_usual(found, self._listed, others.usual, starts)
         return found
@@ -262,11 +262,19 @@ def _turn(pointers, entries, starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _add_all(found, some, slopes):  # type: ignore[no-untyped-def]
+    """Add examples to the sums over all."""
+    for example in some:
+        for output in range(slopes.shape[1]):
+            found[output] += slopes[example, output]
+
+
+@njit(cache=True)
 def _add_entries(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
     """Add examples to the rows of the sums that are listed for them."""
-    for at in range(len(some)):
-        example = some[at]
-        for entry in range(indptr[rows[at]], indptr[rows[at] + 1]):
+    for example in some:
+        row = rows[example]
+        for entry in range(indptr[row], indptr[row + 1]):
             place = entries[entry]
             for output in range(slopes.shape[1]):
                 found[place, output] += slopes[example, output]
@@ -275,9 +283,9 @@ def _add_entries(found, indptr, entries, rows, some, slopes):  # type: ignore[no
 @njit(cache=True)
 def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
     """Do the same where there is one output."""
-    for at in range(len(some)):
-        gradient, curvature = slopes[some[at], 0], slopes[some[at], 1]
-        for entry in range(indptr[rows[at]], indptr[rows[at] + 1]):
+    for example in some:
+        gradient, curvature, row = slopes[example, 0], slopes[example, 1], rows[example]
+        for entry in range(indptr[row], indptr[row + 1]):
             place = entries[entry]
             found[place, 0] += gradient
             found[place, 1] += curvature
