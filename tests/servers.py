@@ -113,8 +113,16 @@ def spark_server():
         with sail_server() as sail:
             yield sail
         return
-    few = {"spark.sql.shuffle.partitions": "2"}
-    spark_session(address, few)  # stays open, with these settings, for whoever asks by address
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.leafNodeDefaultParallelism": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+    }  # hundreds of small statements: what is spent on one matters
+    if address.startswith("local"):
+        options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        settings["spark.driver.extraJavaOptions"] = options
+    spark_session(address, settings)  # stays open for whoever asks by address
     try:
         yield address
     finally:
