@@ -99,8 +99,9 @@ def test_products_are_taken_apart_by_a_place_as_tables_are(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", ["listed", "classes", "products"])
+@pytest.mark.parametrize("name", ["p", "u"])
 @pytest.mark.parametrize("seed", range(6))
-def test_one_more_feature_takes_rows_apart_as_all_at_once(seed, shape, monkeypatch):
+def test_one_more_feature_takes_rows_apart_as_all_at_once(seed, name, shape, monkeypatch):
     if shape != "listed":
         monkeypatch.setattr(split, "MOST_LISTED", 0)
     if shape == "products":
@@ -112,13 +113,14 @@ def test_one_more_feature_takes_rows_apart_as_all_at_once(seed, shape, monkeypat
     rng = np.random.default_rng(seed)
     sizes = [{"a": 4, "b": 5, "c": 3}, {"a": 3, "b": 6, "c": 3}][: rng.integers(1, 3)]
     engine = open_engine([random_world(rng, size) for size in sizes])
-    predicate = SCHEMA["p"]
+    predicate = SCHEMA[name]
     texts = PRODUCTS if shape == "products" else FORMULAS
     flips = [
         flip_counts(engine, parse_formula(texts[number], SCHEMA).formula, predicate)
         for number in rng.permutation(len(texts))
     ]
-    assert shape != "products" or sum(bool(feature.products) for feature in flips) > 2
+    many = sum(bool(feature.products) for feature in flips) > 2
+    assert many == (shape == "products" and name == "p")
     groups = RowGroups.of(engine.stack, predicate, [])
     for number, feature in enumerate(flips):
         parts = groups.apart(feature)

@@ -61,8 +61,6 @@ class CompressedCells:
         Of their flip-count vector.
     spread
         The places of the table whose rows are cells with classes at the other places, if any.
-    choice
-        The number of the choice of classes, where features have products.
     """
 
     database: Codes
@@ -73,7 +71,6 @@ class CompressedCells:
     true: NDArray[np.bool_]
     signature: Signatures
     spread: tuple[int, ...] = ()
-    choice: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.size)
@@ -108,12 +105,96 @@ class CompressedCells:
             columns = [column[own] for column in self.columns]
             values[own] += lookup(domains, predicate, table, self.database[own], columns)
         if flips.products:
-            assert self.choice is not None
+            values += marks.newest_products()[marks.choice(self.database, self.classes)]
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistedCells:
+    """All atoms of a choice of classes, those of other cells aside.
+
+    Attributes
+    ----------
+    choice
+        The number of the choice of classes.
+    database, size, signature
+        As those of `CompressedCells`.
+    """
+
+    choice: Ints
+    database: Codes
+    size: Ints
+    signature: Signatures
+
+    def values(self, marks: Marks, flips: Flips) -> Ints:
+        """Return the flip counts of the newest feature of the marks that the cells are of."""
+        parts = [np.zeros(len(known.member), np.int64) for known in marks.classes]
+        for table in flips.tables:
+            if len(table.places) == 1:
+                (place,) = table.places
+                known = marks.classes[place]
+                codes = [known.member] * marks.predicate.arity
+                found = lookup(marks.domains, marks.predicate, table, known.database, codes)
+                parts[place] += found
+        values = marks.combined(parts, np.add, np.int64)[self.choice]
+        values += flips.constant[self.database]
+        if flips.products:
             values += marks.newest_products()[self.choice]
         return values
 
 
-def cells_of(marks: Marks) -> CompressedCells:
+@dataclass(frozen=True, slots=True)
+class AllCells:
+    """All ground atoms of a predicate: those that tables list, and the others by their classes."""
+
+    marks: Marks
+    listed: CompressedCells
+    unlisted: UnlistedCells
+
+    @property
+    def database(self) -> Codes:
+        """The database of each cell, listed ones first, as all that follows."""
+        return np.concatenate([self.listed.database, self.unlisted.database])
+
+    @property
+    def size(self) -> Ints:
+        """How many atoms each has."""
+        return np.concatenate([self.listed.size, self.unlisted.size])
+
+    @property
+    def true(self) -> NDArray[np.bool_]:
+        """Whether they are true."""
+        return np.concatenate([self.listed.true, np.zeros(len(self.unlisted.size), np.bool_)])
+
+    @property
+    def signature(self) -> Signatures:
+        """The signature of their flip counts."""
+        return np.concatenate([self.listed.signature, self.unlisted.signature])
+
+    def taken(self, chosen: Ints) -> CompressedCells:
+        """Return some of the cells, in their order, with a member of each."""
+        marks, count = self.marks, len(self.listed)
+        inside, beyond = np.flatnonzero(chosen < count), np.flatnonzero(chosen >= count)
+        listed = self.listed.taken(chosen[inside])
+        places = chosen[beyond] - count
+        database, number = self.unlisted.database[places], self.unlisted.choice[places]
+        classes = marks.classes_of(database, number)
+        known = zip(marks.classes, classes, strict=True)
+        unlisted = CompressedCells(
+            database,
+            tuple(found.member[own] for found, own in known),
+            classes,
+            np.full(len(places), NONE, np.int8),
+            self.unlisted.size[places],
+            np.zeros(len(places), np.bool_),
+            self.unlisted.signature[places],
+        )
+        order = np.empty(len(chosen), np.int64)
+        order[np.concatenate([inside, beyond])] = np.arange(len(chosen))
+        return replace(_together(listed, unlisted).taken(order), spread=self.listed.spread)
+
+
+def cells_of(marks: Marks) -> AllCells:
     """Group the ground atoms of a predicate by what is said of them.
 
     True atoms and those in tables of several places are listed one by one. Of a table that leaves a
@@ -125,24 +206,38 @@ def cells_of(marks: Marks) -> CompressedCells:
     atoms = _listed(marks, [table for table in tables if table is not spread])
     for table in tables:
         atoms.signature[:] += _lookup(domains, predicate, table, atoms.database, atoms.columns)
-    rest = _Rest(marks)
-    if spread is None:
-        found = _together(atoms, rest.beside(rest.databases(), atoms, atoms.database))
-    else:
+    listed = taken = atoms
+    if spread is not None:
+        rest = _Rest(marks)
         rows = rest.rows_of(spread)
         own = table_rows(domains, predicate, spread, atoms.database, atoms.columns)
         within = np.flatnonzero(own >= 0)
         grouped = rest.beside(rows, atoms.taken(within), own[within])
         whole = rest.beside(rows, atoms.taken(within[:0]), own[:0])
-        others = _together(atoms.taken(np.flatnonzero(own < 0)), whole)
-        unlisted = rest.beside(rest.databases(), others, others.database)
-        found = _together(_together(atoms, grouped), unlisted)
-        found = replace(found, spread=spread.places)
+        taken = _together(atoms.taken(np.flatnonzero(own < 0)), whole)
+        listed = replace(_together(atoms, grouped), spread=spread.places)
+    unlisted = _unlisted(marks, taken)
     if marks.has_products:
-        choice = marks.choice(found.database, found.classes)
-        found.signature[:] += marks.product_signatures()[choice]
-        found = replace(found, choice=choice)
-    return found
+        products = marks.product_signatures()
+        listed.signature[:] += products[marks.choice(listed.database, listed.classes)]
+        unlisted.signature[:] += products[unlisted.choice]
+    return AllCells(marks, listed, unlisted)
+
+
+def _unlisted(marks: Marks, taken: CompressedCells) -> UnlistedCells:
+    """Count the atoms of each choice of classes, less those that are counted elsewhere."""
+    _refuse_beyond_memory(marks.number_of_choices(), marks.predicate)
+    left = marks.combined([known.size for known in marks.classes], np.multiply, np.int64)
+    add_at(left, marks.choice(taken.database, taken.classes), -taken.size)
+    choice = np.flatnonzero(left)
+    if len(marks.domains) == 1:
+        database = np.zeros(len(choice), np.int32)
+    else:
+        database = marks.database_of_choices()[choice]
+    signatures = [known.signature for known in marks.classes]
+    signature = marks.combined(signatures, np.add, np.uint64)[choice]
+    signature += marks.constant[database]
+    return UnlistedCells(choice, database, left[choice], signature)
 
 
 def _together(one: CompressedCells, two: CompressedCells) -> CompressedCells:
@@ -171,15 +266,10 @@ def _widest(
 
 
 class _Rest:
-    """Atoms that are not listed, counted by the classes of their arguments."""
+    """Atoms of the rows of a table, counted by the classes of their other arguments."""
 
     def __init__(self, marks: Marks) -> None:
         self.marks, self.predicate = marks, marks.predicate
-
-    def databases(self) -> _Start:
-        """Start from all atoms of each database."""
-        numbers = np.arange(len(self.marks.domains), dtype=np.int32)
-        return _Start(numbers, {}, {}, self.marks.constant, NONE)
 
     def rows_of(self, table: FlipTable) -> _Start:
         """Start from the atoms of each row of a table."""
@@ -258,12 +348,12 @@ class _Start:
     applies: int
 
 
-def _refuse_beyond_memory(cells: int, predicate: Predicate) -> None:
+def _refuse_beyond_memory(cells: float, predicate: Predicate) -> None:
     """Refuse cells that would not fit in the memory that counting may take."""
     limit = in_use().nbytes
     if cells * _CELL > limit:
         raise MemoryLimitError(
-            f"the atoms of {predicate} fall into {cells:,} groups, of some {_CELL} bytes each; "
+            f"the atoms of {predicate} fall into {cells:,.0f} groups, of some {_CELL} bytes each; "
             f"counting may take {limit:,} bytes",
             hint="drop the formula that ties its arguments together, or allow more memory",
         )

@@ -21,7 +21,7 @@ from mlnlearn.counting.flip_tables import Flips, lookup
 from mlnlearn.counting.signatures import Signatures, multipliers
 from mlnlearn.counting.stack import Domains
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.weights.cells import ALL, SPREAD, CompressedCells, cells_of
+from mlnlearn.weights.cells import ALL, SPREAD, AllCells, CompressedCells, cells_of
 from mlnlearn.weights.marks import Marks
 from mlnlearn.weights.objective import Floats
 from mlnlearn.weights.rows import Rows, by_row, is_handy
@@ -63,6 +63,8 @@ class SplitRows:
         Its database, whether its atoms are true, and how many there are.
     signature
         Of their flip counts, those of the feature included.
+    choice
+        The choice of classes that the last parts are of, which no table lists.
     """
 
     marks: Marks
@@ -72,6 +74,7 @@ class SplitRows:
     true: NDArray[np.bool_]
     size: Ints
     signature: Signatures
+    choice: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +93,8 @@ class RowGroups:
         What the features say of atoms.
     signatures
         Of each row, in order.
+    row_of_choice
+        The row of the atoms of each choice of classes that no table lists, if there are any.
     rows
         The rows, with weights by database.
     """
@@ -100,6 +105,7 @@ class RowGroups:
     place: int | None
     marks: Marks
     signatures: Signatures
+    row_of_choice: Ints
     rows: Rows
 
     @classmethod
@@ -129,12 +135,13 @@ class RowGroups:
             flips = [part.flips(feature) for feature in flips]
         marks = Marks.none(within, kept).plus(flips)
         cells = cells_of(marks)
-        first, signatures, true, total = _merged(cells, within)
+        row, first, signatures, true, total = _merged(cells, within)
         counts = _vectors(within, kept, flips, cells.taken(first))
         if part is not None:
             true, total = part.added(true), part.added(total)
         rows = Rows(np.arange(len(flips)), counts, true, total)
-        return cls(stack, predicate, wide, place, marks, signatures, rows)
+        by_choice = _by_choice(marks, row, cells.unlisted.choice)
+        return cls(stack, predicate, wide, place, marks, signatures, by_choice, rows)
 
     def apart(self, flips: Flips) -> SplitRows | None:
         """Take the rows apart by one more feature; None where another place is to come first."""
@@ -145,18 +152,23 @@ class RowGroups:
             flips = self.marks.domains.flips(flips)
         marks = self.marks.plus([flips])
         cells = cells_of(marks)
-        values = cells.values(marks, flips)
-        before = cells.signature - values.view(np.uint64) * multipliers(marks.features)[-1]
-        row = places_among(self.signatures, before)
+        listed, unlisted = cells.listed, cells.unlisted
+        values = listed.values(marks, flips)
+        before = listed.signature - values.view(np.uint64) * multipliers(marks.features)[-1]
+        within = marks.choices_before(self.marks)[unlisted.choice]
+        row = np.append(places_among(self.signatures, before), self.row_of_choice[within])
         assert (row >= 0).all(), "atoms of a part are atoms of a row"
+        values = np.append(values, unlisted.values(marks, flips))
         database = cells.database
         if isinstance(self.marks.domains, SplitDomains):
             database = self.marks.domains.whole_of(database)
-        return SplitRows(marks, row, values, database, cells.true, cells.size, cells.signature)
+        return SplitRows(
+            marks, row, values, database, cells.true, cells.size, cells.signature, unlisted.choice
+        )
 
     def joined(self, flips: Flips, apart: SplitRows) -> RowGroups:
         """Return the rows taken apart by a feature as `apart` says."""
-        first, signatures, true, total = _merged(apart, self.stack)
+        places, first, signatures, true, total = _merged(apart, self.stack)
         row, values = apart.row[first], apart.values[first].astype(np.float64)
         known = self.rows.counts
         counts: Floats | csr_array
@@ -166,24 +178,38 @@ class RowGroups:
             counts = csr_array(hstack([csr_array(known)[row], csr_array(values[:, None])]))
         rows = Rows(np.arange(apart.marks.features), counts, true, total)
         wide = self.wide | wide_places(self.stack, self.predicate, flips)
-        return replace(self, wide=wide, marks=apart.marks, signatures=signatures, rows=rows)
+        by_choice = _by_choice(apart.marks, places, apart.choice)
+        return RowGroups(
+            self.stack, self.predicate, wide, self.place, apart.marks, signatures, by_choice, rows
+        )
+
+
+def _by_choice(marks: Marks, row: Ints, choice: Ints) -> Ints:
+    """Return the row of each choice of classes, given those of cells, such ones last."""
+    found = np.full(int(marks.number_of_choices()), -1, np.int64)
+    found[choice] = row[len(row) - len(choice) :]
+    return found
 
 
 def _merged(
-    cells: CompressedCells | SplitRows, domains: Domains
-) -> tuple[Ints, Signatures, Floats, Floats]:
-    """Merge equal cells: return the first of each row, its signature, and weights by database."""
-    order = np.argsort(cells.signature, kind="stable")
-    ordered = cells.signature[order]
+    cells: AllCells | SplitRows, domains: Domains
+) -> tuple[Ints, Ints, Signatures, Floats, Floats]:
+    """Merge equal cells.
+
+    Return the row of each, the first of each row, its signature, and weights by database.
+    """
+    signature = cells.signature
+    order = np.argsort(signature, kind="stable")
+    ordered = signature[order]
     starts = run_starts(ordered)
     row = np.empty(len(order), np.int64)
     row[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     shape = len(starts), len(domains)
+    database, size = cells.database, cells.size
     true, total = (
-        by_row(row, cells.database, sizes, shape)
-        for sizes in (np.where(cells.true, cells.size, 0), cells.size)
+        by_row(row, database, sizes, shape) for sizes in (np.where(cells.true, size, 0), size)
     )
-    return order[starts], ordered[starts], true, total
+    return row, order[starts], ordered[starts], true, total
 
 
 def _vectors(

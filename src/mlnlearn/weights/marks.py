@@ -11,8 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import (
     AnyInts,
@@ -31,6 +34,8 @@ from mlnlearn.data.sampling import keys_of
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.objective import Floats
+
+N = TypeVar("N", bound=np.generic)
 
 # Whole numbers below this are exact as floats, and so are their sums.
 _EXACT = 2**53
@@ -244,10 +249,59 @@ class Marks:
             number -= known.starts[database]
         return number + self._first_choices()[database]
 
+    def classes_of(self, database: AnyInts, choice: Ints) -> tuple[Codes, ...]:
+        """Undo `choice`."""
+        number = choice - self._first_choices()[database]
+        found = []
+        for known in reversed(self.classes):
+            number, own = np.divmod(number, known.per_database[database])
+            found.append((own + known.starts[database]).astype(np.int32))
+        return tuple(found[::-1])
+
     def _first_choices(self) -> Ints:
-        choices = np.prod([known.per_database for known in self.classes], axis=0, dtype=np.int64)
+        choices = self._choices()
         firsts: Ints = np.cumsum(choices) - choices
         return firsts
+
+    def _choices(self) -> Ints:
+        """Return how many choices of classes each database has."""
+        choices = np.ones(len(self.domains), np.int64)
+        for known in self.classes:
+            choices *= known.per_database
+        return choices
+
+    def number_of_choices(self) -> float:
+        """Return how many choices of classes there are, be it more than can be numbered."""
+        choices = np.ones(len(self.domains))
+        for known in self.classes:
+            choices *= known.per_database
+        return float(choices.sum())
+
+    def database_of_choices(self) -> Codes:
+        """Return the database of each choice of classes."""
+        return np.repeat(np.arange(len(self.domains), dtype=np.int32), self._choices())
+
+    def combined(self, parts: Sequence[NDArray[N]], by: np.ufunc, kind: type[N]) -> NDArray[N]:
+        """Return what numbers of classes, by place, come to together, for each choice of classes.
+
+        Parameters
+        ----------
+        parts
+            For each place, a number for each class.
+        by
+            How they are put together: `numpy.add` or `numpy.multiply`.
+        kind
+            Of numbers.
+        """
+        found = []
+        nothing = np.full(1, by.identity, kind)
+        for database in range(len(self.domains)):
+            own = [
+                part[known.starts[database] :][: known.per_database[database]]
+                for part, known in zip(parts, self.classes, strict=True)
+            ]
+            found.append(reduce(by.outer, own, nothing).ravel())
+        return np.concatenate(found)  # a copy, be there one database and one place
 
     def product_signatures(self) -> Signatures:
         """Return what the products of all features add, for each choice of classes.
@@ -267,11 +321,10 @@ class Marks:
 
     def _summed_products(self) -> Signatures:
         before = self._before
-        choices = int(np.prod([c.per_database for c in self.classes], axis=0, dtype=np.int64).sum())
         if before is None or not before.has_products:
-            total = np.zeros(choices, np.uint64)
+            total = np.zeros(int(self._choices().sum()), np.uint64)
         else:
-            total = before.product_signatures()[self._choices_before(before)]
+            total = before.product_signatures()[self.choices_before(before)]
         numbers = multipliers(self.features)[self.features - len(self._added) :]
         for products, number in zip(self._added, numbers, strict=True):
             self._newest = self._sums_of_products(products) if products else None
@@ -279,20 +332,21 @@ class Marks:
                 total += self._newest.view(np.uint64) * number
         return total
 
-    def _choices_before(self, before: Marks) -> Ints:
+    def choices_before(self, before: Marks) -> Ints:
         """Return the choice of coarser classes that each choice is within."""
-        database = np.arange(len(self.domains))
-        number = np.zeros(len(database), np.int64)
-        for place, (known, coarser) in enumerate(zip(self.classes, before.classes, strict=True)):
-            where = known.where(
-                self.domains, self.predicate.types[place], known.database, known.member
-            )
+        parts = []
+        steps = np.ones(len(self.domains), np.int64)
+        for place in reversed(range(self.predicate.arity)):
+            known, coarser = self.classes[place], before.classes[place]
+            kind = self.predicate.types[place]
+            where = known.where(self.domains, kind, known.database, known.member)
             own = coarser.of_constant[where] - coarser.starts[known.database]
-            lengths = known.per_database[database]
-            chosen = expand_ranges(known.starts[database], lengths)
-            number = np.repeat(number * coarser.per_database[database], lengths) + own[chosen]
-            database = np.repeat(database, lengths)
-        return number + before._first_choices()[database]
+            parts.append(own * steps[known.database])
+            steps = steps * coarser.per_database
+        found = self.combined(parts[::-1], np.add, np.int64)
+        if len(self.domains) == 1:
+            return found
+        return found + before._first_choices()[self.database_of_choices()]
 
     def _sums_of_products(self, products: Sequence[FlipProduct]) -> Ints:
         """Return the sum of products for each choice of classes."""
