@@ -96,22 +96,40 @@ class BoostingRun:
         return self.strata.rows
 
     def step(self) -> FeatureNode:
-        """Grow a tree and add it."""
+        """Grow a tree and add it.
+
+        Its tests are chosen by the examples drawn, the values of its leaves are those of all: what
+        a few examples, each of which stands for many, add up to is far from certain.
+        """
         number = len(self.trees)
         rows, gradients, curvatures = self.drawn_slopes(number)
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
-        tree, _ = self._finished(root, gradients, curvatures, self._rate(number))
-        self._add(tree, [None if node.cut is None else node.cut.bins for node in _by_level(root)])
+        nodes = _by_level(root)
+        places = self._places([None if node.cut is None else node.cut.bins for node in nodes])
+        if len(rows) < len(self.rows):
+            gradients, curvatures = self._slopes(self.rows)
+        own = places[self.rows]
+        slopes = (*gradients.T, *curvatures.T)
+        summed = [np.bincount(own, column, len(nodes)) for column in slopes]
+        sums: Floats = np.stack(summed, axis=1).astype(np.float64, copy=False)
+        tree = self._finished(nodes, sums, self._rate(number))
+        self._add(tree, places)
         return tree
 
     def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
         nodes = _by_level(tree)
-        self._add(tree, [None if node.test is None else self.bins_of(node.test) for node in nodes])
+        tests = [None if node.test is None else self.bins_of(node.test) for node in nodes]
+        self._add(tree, self._places(tests))
 
-    def _add(self, tree: FeatureNode, tests: Sequence[_Bins | None]) -> None:
-        """Add a tree whose tests, level by level, are given by features and passing bins."""
+    def _add(self, tree: FeatureNode, places: Ints) -> None:
+        """Add a tree, by the leaf of each example."""
+        self.scores += np.array([node.values for node in _by_level(tree)])[places]
+        self.trees.append(tree)
+
+    def _places(self, tests: Sequence[_Bins | None]) -> Ints:
+        """Return the leaf that each example comes to; a tree's tests are given level by level."""
         binned, number = self.table.binned, len(tests)
         features, below = np.full(number, -1), np.zeros(number, np.int64)
         passing = np.zeros((number, 256), np.bool_)
@@ -126,9 +144,8 @@ class BoostingRun:
                 features[at] = binned.dense + len(columns)
                 columns.append(binned.has(test[0] - binned.dense))
         has = np.array(columns, np.bool_).reshape(len(columns), len(self.scores))
-        values = np.array([node.values for node in _by_level(tree)])
-        _add_values(self.scores, (binned.bins, has), (features, passing, below, values))
-        self.trees.append(tree)
+        found: Ints = _leaves(len(self.scores), (binned.bins, has), (features, passing, below))
+        return found
 
     def mark(self) -> None:
         """Remember where the run is: it may be taken back to here."""
@@ -172,10 +189,11 @@ class BoostingRun:
     def drawn_slopes(self, number: int) -> tuple[Ints, Floats, Floats]:
         """Return examples that stand for all, with their gradients and curvatures."""
         rows, factor = self.drawn(number)
-        gradients, curvatures = self.loss.slopes(
-            self.scores[rows], self.label[rows], self.weight[rows]
-        )
+        gradients, curvatures = self._slopes(rows)
         return rows, factor[:, None] * gradients, factor[:, None] * curvatures
+
+    def _slopes(self, rows: Ints) -> tuple[Floats, Floats]:
+        return self.loss.slopes(self.scores[rows], self.label[rows], self.weight[rows])
 
     def drawn(self, number: int) -> tuple[Ints, Floats]:
         """Return the examples that a tree is grown on, where there are many a sample of them.
@@ -196,24 +214,37 @@ class BoostingRun:
         by = min(1.0 + number / _STEPS_TO_DOUBLE, _MOST_RATES) if self.settings.longer else 1.0
         return self.settings.rate * by
 
-    def _finished(
-        self, node: GrowingNode, gradients: Floats, curvatures: Floats, rate: float
-    ) -> tuple[FeatureNode, Floats]:
-        """Return a grown tree with tests in words and values, and its sums of both slopes."""
-        if node.cut is None or node.yes is None or node.no is None:
-            here = node.places
-            sums: Floats = np.array([gradients[here].sum(axis=0), curvatures[here].sum(axis=0)])
-            return FeatureNode(self._values(sums, rate)), sums
-        test = self._test(node.cut.feature, node.cut.passing)
-        yes, sums = self._finished(node.yes, gradients, curvatures, rate)
-        no, more = self._finished(node.no, gradients, curvatures, rate)
-        sums = sums + more
-        return FeatureNode(self._values(sums, rate), test, yes, no), sums
+    def _finished(self, nodes: Sequence[GrowingNode], sums: Floats, rate: float) -> FeatureNode:
+        """Return a grown tree with tests in words and values.
+
+        Parameters
+        ----------
+        nodes
+            Its nodes, level by level.
+        sums
+            Of both slopes at each leaf, a row a node; those of other nodes are added up here.
+        rate
+            How far the step goes.
+        """
+        done: dict[int, FeatureNode] = {}
+        last = len(nodes)
+        for at in reversed(range(len(nodes))):
+            cut = nodes[at].cut
+            if cut is None:
+                done[at] = FeatureNode(self._values(sums[at], rate))
+                continue
+            last -= 2
+            sums[at] = sums[last] + sums[last + 1]
+            test = self._test(cut.feature, cut.passing)
+            below = done.pop(last), done.pop(last + 1)
+            done[at] = FeatureNode(self._values(sums[at], rate), test, *below)
+        return done[0]
 
     def _values(self, sums: Floats, rate: float) -> tuple[float, ...]:
         """Return what a node adds to the scores of its examples."""
+        gradient, curvature = sums.reshape(2, -1)
         found: tuple[float, ...] = tuple(
-            (rate * sums[0] / (sums[1] + self.settings.size.ridge)).tolist()
+            (rate * gradient / (curvature + self.settings.size.ridge)).tolist()
         )
         return found
 
@@ -294,12 +325,13 @@ def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, F
 
 
 @njit(cache=True)
-def _add_values(scores, data, tree):  # type: ignore[no-untyped-def]
-    """Add the values of the leaf that each example comes to."""
+def _leaves(examples, data, tree):  # type: ignore[no-untyped-def]
+    """Return the node that each example comes to."""
     bins, has = data
-    features, passing, below, values = tree
+    features, passing, below = tree
     dense = len(bins)
-    for example in range(len(scores)):
+    found = np.zeros(examples, np.int64)
+    for example in range(examples):
         node = 0
         while below[node]:
             feature = features[node]
@@ -308,5 +340,5 @@ def _add_values(scores, data, tree):  # type: ignore[no-untyped-def]
             else:
                 passes = has[feature - dense, example]
             node = below[node] + (0 if passes else 1)
-        for output in range(scores.shape[1]):
-            scores[example, output] += values[node, output]
+        found[example] = node
+    return found
