@@ -1,0 +1,61 @@
+"""A step of boosting: tests by the examples drawn, values by all of them."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from mlnlearn.counting.examples import RowExamples
+from mlnlearn.counting.relational import FLAGS, Number, Place, Relational, RowSet
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost, _Learning
+
+
+@pytest.fixture(scope="module")
+def step():
+    """A run of most of 4,000 examples, of which 100 are drawn for a tree, and its first tree."""
+    rng = np.random.default_rng(0)
+    number = 4000
+    size = rng.normal(size=number)
+    label = (rng.random(number) < expit(2 * size)).astype(float)
+    weight = rng.choice([1.0, 3.0], number)
+    rows = RowSet("thing", number, {"size": Number(size)}, None, np.zeros(number, np.int32))
+    examples = RowExamples(rows, label, FLAGS, weight, Place("thing", "ill"))
+    learner = RelationalBoost(target="ill", max_rows=100, max_leaves=4, min_examples=3, share=1.0)
+    learning = _Learning(learner, Relational({"thing": rows}, {}, {}), examples)
+    run = learning._boosting(learning.open(), 1)
+    before = run.scores.copy()
+    return run, before, run.step()
+
+
+def _leaves(run, node, rows):
+    """Yield the leaves of a tree, each with its examples, by the tests alone."""
+    if node.test is None:
+        yield node, rows
+        return
+    passing = run.passes(node.test, rows)
+    yield from _leaves(run, node.yes, rows[passing])
+    yield from _leaves(run, node.no, rows[~passing])
+
+
+def test_values_of_leaves_are_those_of_all_examples_that_take_part(step):
+    run, before, tree = step
+    assert tree.leaves() == 4
+    assert len(run.drawn(0)[0]) == 100
+    for leaf, rows in _leaves(run, tree, run.rows):
+        chance = expit(before[rows, 0])
+        gradient = (run.weight[rows] * (run.label[rows] - chance)).sum()
+        curvature = (run.weight[rows] * chance * (1 - chance)).sum()
+        assert leaf.values == pytest.approx([0.1 * gradient / (curvature + 1.0)], rel=1e-12)
+
+
+def test_a_node_has_the_value_that_it_would_have_as_a_leaf(step):
+    run, before, tree = step
+    chance = expit(before[run.rows, 0])
+    gradient = (run.weight[run.rows] * (run.label[run.rows] - chance)).sum()
+    curvature = (run.weight[run.rows] * chance * (1 - chance)).sum()
+    assert tree.values == pytest.approx([0.1 * gradient / (curvature + 1.0)], abs=1e-12)
+
+
+def test_all_examples_get_the_value_of_their_leaf(step):
+    run, before, tree = step
+    for leaf, rows in _leaves(run, tree, np.arange(len(run.label))):
+        assert run.scores[rows, 0] - before[rows, 0] == pytest.approx(leaf.values[0], abs=1e-12)
