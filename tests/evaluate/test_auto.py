@@ -134,6 +134,22 @@ def test_a_learner_that_is_clearly_better_is_chosen(network, rigged):
     assert by_name["mln-bc"].behind[0] == 0 < by_name["boost"].behind[0]
 
 
+@pytest.mark.parametrize(
+    ("other", "chosen"), [((0.5, 0.6, 0.64), "mln-bc"), ((0.9, 0.55, 0.65), "boost")]
+)
+def test_another_learner_needs_two_errors_on_trials_that_did_not_pick_it(network, other, chosen):
+    data = ml.as_data(network)
+    view = relational(data.databases)
+    examples = examples_of(view, find_place(view, "smokes"))
+    choice = auto_module._Choice(Auto(target="smokes"), data, examples, auto_module.Course())
+    parts = np.zeros((3, 10))
+    choice.outcomes = {
+        "boost": Outcome(np.full(3, 0.5), parts),
+        "mln-bc": Outcome(np.array(other), parts),
+    }
+    assert choice._final(["boost", "mln-bc"]) == (chosen, "mln-bc")
+
+
 def test_the_preferred_learner_is_chosen_of_equals_and_trials_end_when_all_is_clear(
     network, rigged
 ):

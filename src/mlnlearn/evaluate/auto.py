@@ -1,8 +1,8 @@
 """The learner that chooses among learners: each is tried within the training data.
 
 Learners that apply are trained on part of the data and asked for the rest. After the first trial,
-the preferred learner goes on with the best of the others, if that is not beaten clearly. Of those
-that are within a standard error of the best, the preferred one learns from everything.
+the preferred learner goes on with the best of the others, if that is not beaten clearly. It learns
+from everything unless the other is better by more than two standard errors.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class _Choice:
         number = len(self.outcomes[best].whole)
         why = f"it was the best in {number} trial{'s' * (number > 1)} within the data"
         if chosen != best:
-            why = f"it is within a standard error of {best}, which was the best"
+            why = f"it is within two standard errors of {best}, which was the best"
         return chosen, why, self._tried(best)
 
     def _final(self, names: Sequence[str]) -> tuple[str, str]:
@@ -208,7 +208,7 @@ class _Choice:
         best = max(names, key=lambda name: found[name].score)
         for name in names:
             lead, error = found[best].lead(found[name])
-            if name == best or lead <= error:
+            if name == best or lead <= _CLEARLY * error:
                 return name, best
         return best, best
 
