@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 import mlnlearn as ml
-from bench import boostsrl
-from bench.result import peak_megabytes
 from mlnlearn import threads as work
 from mlnlearn.counting import example_sums
 from mlnlearn.counting.query import Query
@@ -152,28 +150,6 @@ def _beside_memory(database: Database, master: str, config: dict[str, str]) -> s
     ratio = f"{took[1]:.1f} CPU s for {took[0]:.1f} in memory ({took[1] / took[0]:.1f} times)"
     seconds = f"{clock[1]:.0f} s on the clock for {clock[0]:.0f}, load {os.getloadavg()[0]:.0f}"
     return f"{len(examples.labels):,} examples, {same}, {ratio}, {seconds}"
-
-
-def beside_boostsrl(database: Database) -> str:
-    """Learn three trees from two false pairs for each true one, then let BoostSRL do the same."""
-    reason = boostsrl.missing()
-    if reason:
-        raise SystemExit(reason)
-    examples = ml.positives_and_negatives([database], "advisedBy", ratio=2.0, rng=0)
-    _RDN.fit([database], examples=examples)  # kernels that small data do not need are compiled
-    started = time.process_time()
-    _RDN.fit([database], examples=examples)
-    own, held = time.process_time() - started, peak_megabytes()
-    try:
-        theirs = boostsrl.train(
-            [database], "advisedBy", "rdn-b", trees=3, seconds=600, ratio=2.0, heap="6g"
-        )
-    except RuntimeError as error:
-        told = str(error)
-    else:
-        told = f"BoostSRL {theirs.cpu:.1f} CPU s ({theirs.cpu / own:.0f} times), "
-        told += f"{theirs.megabytes:,.0f} MB ({theirs.megabytes / held:.1f} times)"
-    return f"{len(examples.labels):,} examples, ours {own:.2f} CPU s, {held:,.0f} MB; {told}"
 
 
 def _seconds() -> float:
@@ -382,7 +358,6 @@ IN_MEMORY: dict[str, Callable[[Database], str]] = {
     "MLN-BT, 3 steps": boosted(_TREES),
     "MLN-BC, 1 step": boosted(_CLAUSES),
     "RDN-B, 1 and 2 threads": threads,
-    "RDN-B beside BoostSRL, 3 steps": beside_boostsrl,
     "RDN-B on Sail, 3 steps": on_sail,
     "RDN-B on Spark, 3 steps": on_spark,
 }
