@@ -171,6 +171,7 @@ def test_each_address_has_a_session_of_its_own(spark_master, smokers):
     [
         "Not enough memory to build and broadcast the table to all worker nodes.",
         "[TASK_WRITE_FAILED] Task failed.\n\nJVM stacktrace:\njava.lang.OutOfMemoryError",
+        "Job aborted.\n\nJVM stacktrace:\njava.lang.StackOverflowError",
         "Resources exhausted: Failed to allocate additional 20.0 MB",
         "java.io.IOException: No space left on device",
     ],

@@ -41,10 +41,10 @@ SCRATCH = "mlnlearn.scratch"
 _PORT = 15002
 _SECONDS = 10.0
 _LEAST_OF_SPARK = 1 << 30  # what it takes by default
-_OVERFLOW = re.compile("overflow|out_of_range", re.IGNORECASE)
+_OVERFLOW = re.compile("(?<!stack)overflow|out_of_range", re.IGNORECASE)
 _FULL = re.compile(
-    "resources exhausted|outofmemory|not enough memory|unable_to_acquire_memory|no space"
-    r"|bigger than spark\.driver\.maxResultSize",
+    "resources exhausted|outofmemory|stackoverflow|not enough memory|unable_to_acquire_memory"
+    r"|no space|bigger than spark\.driver\.maxResultSize",
     re.IGNORECASE,
 )
 _HINT = (
