@@ -348,7 +348,8 @@ def run_tasks(
 
     Where the options name a cache, a task done before by the same code is not done again: each
     result is written there as soon as it is there, under a name made from the function and the
-    task, with a digest of the function's module and of all that it imports.
+    task, with a digest of the function's module and of all that it imports. A task that has a
+    ``code`` of its own says itself which code it rests on.
 
     Parameters
     ----------
@@ -401,23 +402,26 @@ class _Kept(Generic[Task]):
 
     def __call__(self, task: Task) -> tuple[str, float | None, dict[str, Any]]:
         """Return how a task came about, the CPU seconds that it took, and its result."""
-        known = self._known(task)
+        known, code = self._known(task), self._code(task)
         if known is not None and not self.is_stale(task):
-            how = _SAME if known.get("code") == self.code else _OTHER
+            how = _SAME if known.get("code") == code else _OTHER
             return how, known.get("seconds"), dict(known["result"])
         started = time.process_time()
         result = self.function(task)
         seconds = time.process_time() - started
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            kept = {"task": repr(task), "code": self.code, "seconds": seconds, "result": result}
+            kept = {"task": repr(task), "code": code, "seconds": seconds, "result": result}
             write_files({self._path(self.folder, task): json.dumps(kept)})
         return _NEW, seconds, result
 
     def is_stale(self, task: Task) -> bool:
         """Tell whether there is a result, but of another version of the code."""
         known = self._known(task)
-        return known is not None and not self.trust and known.get("code") != self.code
+        return known is not None and not self.trust and known.get("code") != self._code(task)
+
+    def _code(self, task: Task) -> str:
+        return str(getattr(task, "code", self.code))
 
     def _known(self, task: Task) -> dict[str, Any] | None:
         path = None if self.folder is None else self._path(self.folder, task)

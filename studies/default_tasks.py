@@ -41,7 +41,10 @@ class Task:
 
 @cache
 def code_of(system: str) -> str:
-    """Return a digest of the code that a system's figures depend on."""
+    """Return a digest of the code that a system's figures depend on.
+
+    Those of the peers rest on the problems and on the peer, not on the learners of the library.
+    """
     library = sorted(Path(mlnlearn.__file__).parent.rglob("*.py")) if system in OURS else []
     own = [Path(str(module.__file__)) for module in (default_data, propositional)]
     text = b"".join(path.read_bytes() for path in [*library, *own, Path(__file__)])

@@ -24,7 +24,7 @@ from mlnlearn.counting.relational import NAME, Link, Nominal, Number, Relational
 VALUES = 30
 """So many of the most frequent values of a column get a feature of their own."""
 FEATURES = 3000
-"""No more features than this."""
+"""No more features than this of a thing, and of a table: those that go with the label most."""
 FOLDS = 5
 """Labels of neighbours are those of other folds."""
 
@@ -247,12 +247,23 @@ def _first(items: Iterator[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
         yield item
 
 
+def _strongest(table: Floats, label: Floats, train: NDArray[np.bool_]) -> Floats:
+    """Return the columns that go with the label most, where there are too many."""
+    if table.shape[1] <= FEATURES:
+        return table
+    x, y = np.nan_to_num(table[train]), label[train]
+    x = x - x.mean(axis=0)
+    strength = np.abs((y - y.mean()) @ x) / np.sqrt((x**2).sum(axis=0) + 1e-12)
+    return table[:, np.sort(np.argsort(-strength, kind="stable")[:FEATURES])]
+
+
 def fit_predict(
     kind: str, table: Floats, examples: RowExamples, train: NDArray[np.bool_], seed: int = 0
 ) -> Floats:
     """Return, for all examples, the class probabilities (or numbers) of a learner on `train`."""
     low, high = np.nanmin(table[train], axis=0), np.nanmax(table[train], axis=0)
     table = table[:, low < high] if np.any(low < high) else np.zeros((len(table), 1))
+    table = _strongest(table, examples.label, train)
     x, y, w = table[train], examples.label[train], examples.weight[train]
     if not examples.classes:
         fitted = HistGradientBoostingRegressor(random_state=seed).fit(x, y, w)

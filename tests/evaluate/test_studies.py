@@ -138,6 +138,24 @@ def test_what_other_code_left_is_done_again_unless_it_is_trusted(tmp_path, monke
     assert log.read_text().split() == ["2", "2"]
 
 
+@dataclass(frozen=True)
+class CodedSquare(Square):
+    code: str
+
+
+def test_a_task_may_say_itself_which_code_it_rests_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("studies.common._HOW", [])
+    log, options = tmp_path / "log", Options(seeds=1, cache=tmp_path / "cache")
+    run_tasks(square, [CodedSquare(2, str(log), "own")], options, "squares")
+    monkeypatch.setattr("studies.common.code_digest", lambda _: "changed")
+    run_tasks(square, [CodedSquare(2, str(log), "own")], options, "squares")
+    assert log.read_text().split() == ["2"]
+    assert "1 tasks done before," in page(STUDY, options, [], (0, 0), "0123")
+    run_tasks(square, [CodedSquare(2, str(log), "other")], options, "squares")
+    assert log.read_text().split() == ["2", "2"]
+    assert "another version" not in capsys.readouterr().err
+
+
 def test_a_page_from_a_cache_has_the_time_that_its_tasks_took(tmp_path, monkeypatch):
     monkeypatch.setattr("studies.common._HOW", [])
     options = Options(seeds=1, cache=tmp_path / "cache")
