@@ -454,8 +454,8 @@ class RelationalModel(Shown, Plots, SavedModel):
         kept = self.listed.kept
         share = "" if kept is None else f", which keep {kept:.0%} of what they gain"
         yield f"in {len(self.listed.rules)} rules{share}:"
-        for rule in self.listed.rules:
-            yield f"{rule.weight:+8.4f}  {rule.sentence(self.called, self._of_moments)}"
+        for rule, sentence in zip(self.listed.rules, self._sentences(), strict=True):
+            yield f"{rule.weight:+8.4f}  {sentence}"
 
     def rules(self, max_rules: int = 20) -> list[tuple[str, float]]:
         """Return the rules of the short list as sentences with their weights, the first so many.
@@ -463,8 +463,13 @@ class RelationalModel(Shown, Plots, SavedModel):
         `listed` has them with their conditions, shares and numbers of examples, and how much of
         the trees' gain over the base rate they keep on held-out examples.
         """
-        rules = () if self.listed is None else self.listed.rules[:max_rules]
-        return [(rule.sentence(self.called, self._of_moments), rule.weight) for rule in rules]
+        return [(rule.sentence, rule.weight) for rule in self.shown_rules(max_rules)]
+
+    def _sentences(self) -> list[str]:
+        """Return the rules of the short list in words."""
+        if self.listed is None:
+            return []
+        return self.listed.sentences(self.called, self._of_moments)
 
     def shown_rules(self, max_rules: int = 20) -> list[ShownRule]:
         """Return the rules of the short list with share, base rate and number of examples."""
@@ -472,13 +477,13 @@ class RelationalModel(Shown, Plots, SavedModel):
         return [
             ShownRule(
                 " and ".join(map(str, rule.conditions)) + (f" => {rule.says}" if rule.says else ""),
-                rule.sentence(self.called, self._of_moments),
+                sentence,
                 rule.share,
                 rule.base,
                 rule.support,
                 rule.weight,
             )
-            for rule in rules
+            for rule, sentence in zip(rules, self._sentences(), strict=False)
         ]
 
     def distilled(self) -> RelationalModel:

@@ -66,25 +66,40 @@ class ReadableRule:
             found = FeatureNode(nothing.values, condition.test, *below)
         return found
 
-    def sentence(self, target: str, moments: bool = False) -> str:
-        """Say the rule in words; `moments` where the mean is one."""
+    def narrows(self, other: ReadableRule) -> bool:
+        """Whether it has all conditions of another rule, and more."""
+        more = len(self.conditions) > len(other.conditions)
+        return more and self.says == other.says and set(other.conditions) <= set(self.conditions)
+
+    def sentence(self, target: str, moments: bool = False, beside: str = "") -> str:
+        """Say the rule in words.
+
+        Parameters
+        ----------
+        target
+            What is predicted.
+        moments
+            Whether that is a moment.
+        beside
+            What its share stands beside, besides that of all.
+        """
         body = " and ".join(map(str, self.conditions))
-        if moments:
-            share, base = (moment_name(float(round(mean)))[:10] for mean in (self.share, self.base))
-            return (
-                f"if {body}: {target} is {share} on average"
-                f" ({base} of all; {self.support:,} examples)"
-            )
+        share, base = self.said_share(moments), self._said(self.base, moments)
         if not self.says:
-            return (
-                f"if {body}: {target} is {said_number(self.share, 3)} on average"
-                f" ({said_number(self.base, 3)} of all; {self.support:,} examples)"
-            )
-        said = target if self.says == "true" else f"{target} is {self.says}"
-        return (
-            f"if {body}: {said} in {self.share:.1%}"
-            f" ({self.base:.1%} of all, {self.lift:.3g} times; {self.support:,} examples)"
-        )
+            words = f"{target} is {share} on average"
+        else:
+            words = f"{target if self.says == 'true' else f'{target} is {self.says}'} in {share}"
+        lift = f", {self.lift:.3g} times" if self.says else ""
+        return f"if {body}: {words} ({beside}{base} of all{lift}; {self.support:,} examples)"
+
+    def said_share(self, moments: bool = False) -> str:
+        """Return its share, or mean, in words."""
+        return self._said(self.share, moments)
+
+    def _said(self, value: float, moments: bool) -> str:
+        if moments:
+            return moment_name(float(round(value)))[:10]
+        return f"{value:.1%}" if self.says else said_number(value, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +120,25 @@ class RuleList:
     start: tuple[float, ...]
     rules: tuple[ReadableRule, ...]
     kept: float | None = None
+
+    def sentences(self, target: str, moments: bool = False) -> list[str]:
+        """Say the rules in words; what narrows an earlier one stands beside it.
+
+        Parameters
+        ----------
+        target
+            What is predicted.
+        moments
+            Whether that is a moment.
+        """
+        found = []
+        for at, rule in enumerate(self.rules):
+            beside = ""
+            for number, other in enumerate(self.rules[:at], 1):
+                if rule.narrows(other):
+                    beside = f"{other.said_share(moments)} by rule {number}, "
+            found.append(rule.sentence(target, moments, beside))
+        return found
 
     def trees(self) -> tuple[FeatureNode, ...]:
         """Return the rules as trees."""

@@ -111,6 +111,30 @@ def rule_bodies(run: BoostingRun, seed: int) -> RuleBodies:
     return RuleBodies(rows, found, covers, _distinct(found, covers, run.settings.size.min_examples))
 
 
+@dataclass(frozen=True, eq=False)
+class TakenRules:
+    """Rules in the order in which they were taken: each says what those before it leave to say.
+
+    Attributes
+    ----------
+    bodies
+        Their conditions.
+    weights
+        Those of the constant and of the rules so far, before the first rule and after each: a row
+        a rule, a column an output.
+    """
+
+    bodies: tuple[tuple[Condition, ...], ...]
+    weights: tuple[Floats, ...]
+
+    def scores(self, run: BoostingRun, rows: Ints) -> Iterator[Floats]:
+        """Yield the scores that examples have by no rule, by the first, by the first two."""
+        covers = [_covered(run, body, rows) for body in self.bodies]
+        design = np.array([np.ones(len(rows), np.bool_), *covers], np.float64).T
+        for weights in self.weights:
+            yield design[:, : len(weights)] @ weights
+
+
 def distil(
     run: BoostingRun, settings: DistilSettings, bodies: RuleBodies, told: Floats | None = None
 ) -> RuleList:
@@ -127,16 +151,27 @@ def distil(
     told
         The labels that shares and means are said of; by default, those that weights are fitted to.
     """
+    taken = taken_rules(run, settings, bodies)
+    start, *weights = taken.weights[-1]
+    label = run.label if told is None else told
+    rules = [
+        _rule(run, body, own, settings, label)
+        for body, own in zip(taken.bodies, weights, strict=True)
+    ]
+    return RuleList(tuple(start.tolist()), tuple(rules))
+
+
+def taken_rules(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> TakenRules:
+    """Return the rules that bring a list closest to the trees of a run, with their weights."""
     with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
-        return _distilled(run, settings, bodies, run.label if told is None else told)
+        return _taken(run, settings, bodies)
 
 
-def _distilled(
-    run: BoostingRun, settings: DistilSettings, bodies: RuleBodies, told: Floats
-) -> RuleList:
-    rows, found, covers, useful = bodies.rows, bodies.found, bodies.covers, bodies.useful
-    fit = _ListFit(run, rows, settings)
+def _taken(run: BoostingRun, settings: DistilSettings, bodies: RuleBodies) -> TakenRules:
+    found, useful = bodies.found, bodies.useful
+    fit = _ListFit(run, bodies.rows, settings)
     chosen: list[int] = []
+    weights = [fit.weights]
     first = 0.0
     for _ in range(settings.max_rules):
         check_time()
@@ -147,21 +182,9 @@ def _distilled(
             break
         near = useful[gains >= _AS_GOOD * gains.max()]
         chosen.append(int(min(near, key=lambda at: (_length(found[at]), at))))
-        fit.add(covers[chosen[-1]])
-    # in the order in which they were taken: each says what those before it leave to say
-    rules = [
-        _rule(run, found[number], fit.weights[at + 1], settings, told)
-        for at, number in enumerate(chosen)
-    ]
-    return RuleList(tuple(fit.weights[0].tolist()), tuple(rules))
-
-
-def list_scores(run: BoostingRun, rules: RuleList, rows: Ints) -> Floats:
-    """Return the scores that a list gives to examples."""
-    scores = np.repeat(np.array([rules.start]), len(rows), axis=0)
-    for rule in rules.rules:
-        scores[_covered(run, rule.conditions, rows)] += rule.weights
-    return scores
+        fit.add(bodies.covers[chosen[-1]])
+        weights.append(fit.weights)
+    return TakenRules(tuple(found[number] for number in chosen), tuple(weights))
 
 
 def _candidates(trees: Sequence[FeatureNode]) -> Iterator[tuple[Condition, ...]]:

@@ -1,8 +1,8 @@
-"""How short lists of rules are fitted: as predicts held-out examples best."""
+"""How short lists of rules are fitted, and how short: as held-out examples say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,20 +11,21 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.blend import believed
 from mlnlearn.structure.relational_boosting.distil import (
     DistilSettings,
-    distil,
-    list_scores,
+    TakenRules,
     rule_bodies,
+    taken_rules,
 )
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, mean_deviance
 
 _ENOUGH = 500  # held-out examples that tell which way is best
 _LESS_RIDGE = 0.05  # the other amount that weights of short lists may be shrunk by
+_WORTH_READING = 0.03  # of what the best list gains: what all rules that are left out may gain
 
 
 def chosen_settings(
     runs: Sequence[BoostingRun], folds: Sequence[Ints], settings: DistilSettings
 ) -> tuple[DistilSettings, float | None]:
-    """Return how lists are best fitted, and how much of the runs' held-out gain they keep then.
+    """Return how lists are best fitted, of how many rules, and the held-out gain they keep then.
 
     Where there is no gain over the base rate, a list is to say what the trees say and no more than
     that; what it keeps is then None.
@@ -50,24 +51,51 @@ def chosen_settings(
     gain = loss.deviance(np.concatenate(starts), label[rows], weight[rows]) - whole
     if gain <= 0:
         return replace(settings, trust=0.0), None
-    lost: dict[DistilSettings, Floats] = {}
     bodies = [rule_bodies(run, settings.seed) for run, _ in tried]
+    lists: dict[DistilSettings, list[Floats]] = {}
+
+    def lost(way: DistilSettings) -> list[Floats]:
+        """Return the deviance of each held-out example by no rule, by the first, the first two."""
+        if way not in lists:
+            taken = [
+                taken_rules(run, way, own) for (run, _), own in zip(tried, bodies, strict=True)
+            ]
+            lists[way] = [loss.each(one, label[rows]) for one in _held_out_scores(taken, tried)]
+        return lists[way]
 
     def better(way: DistilSettings, than: DistilSettings) -> DistilSettings:
         """Return the first way where what it gains over the other is not likely to be chance."""
-        for one in (way, than):
-            if one not in lost:
-                found = [
-                    list_scores(run, distil(run, one, own), fold)
-                    for (run, fold), own in zip(tried, bodies, strict=True)
-                ]
-                lost[one] = loss.each(np.concatenate(found), label[rows])
-        return way if believed(lost[than] - lost[way], weight[rows]) else than
+        return way if believed(lost(than)[-1] - lost(way)[-1], weight[rows]) else than
 
     chosen = replace(settings, trust=0.0)
     for trust in (0.5, 1.0):
         chosen = better(replace(settings, trust=trust), chosen)
     # where labels follow without exception, weights must not be shrunk as much
     chosen = better(replace(chosen, ridge=_LESS_RIDGE * chosen.ridge), chosen)
-    kept = 1.0 - (float(np.average(lost[chosen], weights=weight[rows])) - whole) / gain
-    return chosen, kept
+    deviances = np.array([np.average(each, weights=weight[rows]) for each in lost(chosen)])
+    number = _worth_reading(deviances)
+    kept = 1.0 - (float(deviances[number]) - whole) / gain
+    return replace(chosen, max_rules=number), kept
+
+
+def _held_out_scores(
+    taken: Sequence[TakenRules], tried: Sequence[tuple[BoostingRun, Ints]]
+) -> Iterator[Floats]:
+    """Yield the scores of all held-out examples by lists of more and more rules."""
+    by_fold = [
+        list(rules.scores(run, fold)) for rules, (run, fold) in zip(taken, tried, strict=True)
+    ]
+    for number in range(max(map(len, by_fold))):
+        yield np.concatenate([scores[min(number, len(scores) - 1)] for scores in by_fold])
+
+
+def _worth_reading(deviances: Floats) -> int:
+    """Return how many rules are enough, by the deviance without any, with the first, and so on.
+
+    Examples
+    --------
+    >>> _worth_reading(np.array([1.0, 0.5, 0.41, 0.4, 0.45]))
+    2
+    """
+    best = float(deviances.min())
+    return int(np.argmax(deviances <= best + _WORTH_READING * (deviances[0] - best)))

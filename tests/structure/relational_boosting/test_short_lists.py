@@ -1,0 +1,57 @@
+"""How many rules a short list has: as many as held-out examples gain by."""
+
+import numpy as np
+
+from mlnlearn.data.database import Database
+from mlnlearn.logic.schema import Schema
+from mlnlearn.structure.relational_boosting.distil import (
+    DistilSettings,
+    distil,
+    rule_bodies,
+    taken_rules,
+)
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost
+
+
+def _one_cause(seed, rows=400):
+    """People who leave where one of twenty answers is yes, mostly."""
+    rng = np.random.default_rng(seed)
+    schema = Schema.of("leaves(person,flag!)", *(f"q{n}(person,answer{n}!)" for n in range(20)))
+    answers = rng.random((20, rows)) < 0.5
+    leaves = rng.random(rows) < np.where(answers[7], 0.9, 0.1)
+    facts = {"leaves": [(f"p{n}", "Yes" if one else "No") for n, one in enumerate(leaves)]}
+    for number, column in enumerate(answers):
+        facts[f"q{number}"] = [(f"p{n}", "A" if one else "B") for n, one in enumerate(column)]
+    return Database.from_facts(schema, facts)
+
+
+def test_one_cause_is_one_rule():
+    for seed in range(3):
+        model = RelationalBoost(target="leaves").fit(_one_cause(seed)).model
+        assert len(model.listed.rules) <= 2
+        assert "q7" in str(model.listed.rules[0].conditions[0])
+        assert model.listed.kept > 0.9
+
+
+def test_rules_that_are_taken_have_the_scores_that_their_list_has(monkeypatch):
+    runs = []
+
+    def noted(run, seed):
+        runs.append(run)
+        return rule_bodies(run, seed)
+
+    monkeypatch.setattr("mlnlearn.structure.relational_boosting.learner.rule_bodies", noted)
+    RelationalBoost(target="leaves").fit(_one_cause(0))
+    run = runs[-1]
+    settings = DistilSettings(6, 1.0, 0, ("No", "Yes"))
+    own = rule_bodies(run, 0)
+    taken, listed = taken_rules(run, settings, own), distil(run, settings, own)
+    *_, last = taken.scores(run, run.rows)
+    expected = np.repeat([listed.start], len(run.rows), axis=0)
+    for rule in listed.rules:
+        covered = np.ones(len(run.rows), bool)
+        for condition in rule.conditions:
+            covered &= run.passes(condition.test, run.rows) == condition.holds
+        expected[covered] += rule.weights
+    np.testing.assert_allclose(last, expected, atol=1e-12)
+    assert len(list(taken.scores(run, run.rows))) == len(listed.rules) + 1
