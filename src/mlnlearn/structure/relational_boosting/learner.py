@@ -363,7 +363,7 @@ class _Learning:
         self.held_out_deviance = by.deviance
         self.notes = replace(self.notes, by_trees=by.by_trees, by_tests=by.by_tests)
         if linear is None:
-            return [run.blended(by.by_trees, run.start, ()) for run in runs]
+            return [run.blended(by.by_trees, run.start) for run in runs]
         self.notes = replace(self.notes, penalty=linear.penalty)
         parts = zip(runs, linear.designs, linear.weights, strict=True)
         return [self._blended(run, design, weights) for run, design, weights in parts]
@@ -371,7 +371,7 @@ class _Learning:
     def _refitted(self, run: BoostingRun) -> BoostingRun:
         """Return a run of all examples with its linear part."""
         if not self.notes.by_tests or not self.notes.penalty:
-            return run.blended(self.notes.by_trees, run.start, ())
+            return run.blended(self.notes.by_trees, run.start)
         design = design_of(run.afresh())
         (linear,) = fit_linear(run, design, (self.notes.penalty,))
         return self._blended(run, design, linear)
@@ -380,10 +380,10 @@ class _Learning:
         """Return a run with its trees and a linear part, as they count."""
         by_trees, by_tests = self.notes.by_trees, self.notes.by_tests
         if not by_tests:
-            return run.blended(by_trees, run.start, ())
-        more = [tree.scaled(by_tests) for tree in linear.trees(design)]
-        start = run.start + by_tests * (linear.start - run.start)
-        return run.blended(by_trees, start, more)
+            return run.blended(by_trees, run.start)
+        found = run.blended(by_trees, run.start + by_tests * (linear.start - run.start))
+        linear.scaled(by_tests).add_to(found, design)
+        return found
 
     def refit(
         self, table: FeatureTable, course: Course, journal: Journal, key: str = ""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
@@ -22,7 +23,7 @@ from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.feature_table import Opened
 from mlnlearn.structure.relational_boosting.histograms import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss
-from mlnlearn.structure.relational_boosting.steps import BoostingRun
+from mlnlearn.structure.relational_boosting.steps import NOTHING, BinTest, BoostingRun
 
 _PENALTIES = (100.0, 10.0, 1.0)
 _FEW_EXAMPLES = 200  # too few to tell whether weights need not be shrunk
@@ -69,6 +70,15 @@ class TestWeights:
         """Return the scores of examples."""
         return np.asarray(self.start + design.passing[rows] @ self.weights)
 
+    def scaled(self, by: float) -> TestWeights:
+        """Return the weights multiplied."""
+        return TestWeights(self.start, by * self.weights)
+
+    def add_to(self, run: BoostingRun, design: TestDesign) -> None:
+        """Add the trees to a run, and what they give to the scores of all examples."""
+        run.trees += self.trees(design)
+        _add_tests(run.scores, design.passing, self.weights)
+
     def trees(self, design: TestDesign) -> list[FeatureNode]:
         """Return a tree of one test for each weight that is not nothing."""
         nothing = FeatureNode((0.0,) * self.weights.shape[1])
@@ -90,30 +100,28 @@ def design_of(run: BoostingRun) -> TestDesign:
     least = run.settings.size.min_examples
     slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
     whole = slopes.sum(axis=0)
-    tests: list[Test] = []
+    tests: list[tuple[Test, BinTest]] = []
     passed: list[Floats] = []
-    for test, sums in _tests(run, rows, slopes):
+    for test, of_bins, sums in _tests(run, rows, slopes):
         if least <= sums[-1] <= len(rows) - least:
-            tests.append(test)
+            tests.append((test, of_bins))
             passed.append(sums)
     sums = np.array(passed).reshape(len(tests), slopes.shape[1])
     # tests that say the same gain the same, but for round-off
     gains = np.array([float(f"{gain:.10g}") for gain in _gains(sums) + _gains(whole - sums)])
     outputs = run.loss.outputs
     most = int(min(_MOST_TESTS, max(_MOST_CELLS / (len(rows) * outputs), 20)))
-    everything = np.arange(len(run.label))
-    chosen: dict[bytes, tuple[Test, NDArray[np.bool_]]] = {}
+    chosen: dict[bytes, tuple[Test, BinTest]] = {}
     for number in np.argsort(-gains, kind="stable"):
         if len(chosen) == most:
             break
-        test = tests[number]
-        passing = run.passes(test, everything)
-        own = passing[rows]
+        own = run.passed(tests[number][1], rows)
         key = np.packbits(own if own[0] else ~own).tobytes()
-        chosen.setdefault(key, (test, passing))
+        chosen.setdefault(key, tests[number])
+    everything = np.arange(len(run.label))
     found: Singles = np.zeros((len(everything), len(chosen)), np.float32)
-    for place, (_, passing) in enumerate(chosen.values()):
-        found[:, place] = passing
+    for place, (_, of_bins) in enumerate(chosen.values()):
+        found[:, place] = run.passed(of_bins, everything)
     return TestDesign(tuple(test for test, _ in chosen.values()), found)
 
 
@@ -123,7 +131,7 @@ def _gains(sums: Floats) -> Floats:
     return np.asarray((sums[:, :outputs] ** 2 / (sums[:, outputs:-1] + 1.0)).sum(axis=1))
 
 
-def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test, Floats]]:
+def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test, BinTest, Floats]]:
     """Yield the tests of single features, each with the sums of slopes of those that pass it."""
     table = run.table
     for place, opened in enumerate(table.opened):
@@ -132,15 +140,16 @@ def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test,
             bins = table.binned.bins[place][rows]
             sums = np.stack([np.bincount(bins, column, 256) for column in slopes.T], axis=1)
             for test in _tests_of(opened, sums[:, -1].astype(np.int64)):
-                yield test, sums[opened.binning.passing(test)].sum(axis=0)
+                passing = opened.binning.passing(test)
+                yield test, (place, passing), sums[passing].sum(axis=0)
     indptr, indices = table.binned.indptr, table.binned.indices
     ones = np.ones(len(indices))
     columns = csr_array((ones, indices, indptr), (len(indptr) - 1, len(table.columns)))
     by_column = np.asarray(columns[rows].T @ slopes)
     usable = run.usable[len(table.opened) :]
-    for feature, used, sums in zip(table.columns, usable, by_column, strict=True):
-        if used:
-            yield Test(feature, 0.5), sums
+    for place in np.flatnonzero(usable).tolist():
+        of_bins = len(table.opened) + place, NOTHING
+        yield Test(table.columns[place], 0.5), of_bins, by_column[place]
 
 
 def _tests_of(opened: Opened, counts: Ints) -> Iterator[Test]:
@@ -263,3 +272,13 @@ class _Fit:
         found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
         best: Floats = found.x.reshape(start.shape)
         return best
+
+
+@njit(cache=True)
+def _add_tests(scores, passing, weights):  # type: ignore[no-untyped-def]
+    """Add the weights of the tests that each example passes to its scores."""
+    for example in range(len(scores)):
+        for test in range(len(weights)):
+            if passing[example, test]:
+                for output in range(scores.shape[1]):
+                    scores[example, output] += weights[test, output]

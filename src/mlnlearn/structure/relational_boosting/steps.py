@@ -20,8 +20,9 @@ from mlnlearn.structure.relational_boosting.losses import Loss
 _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
 
-_NOTHING = np.zeros(256, np.bool_)
-_Bins: TypeAlias = tuple[int, NDArray[np.bool_]]
+NOTHING = np.zeros(256, np.bool_)
+"""The bins that pass of a sparse column, which has none."""
+BinTest: TypeAlias = tuple[int, NDArray[np.bool_]]
 """A test by the number of its feature, and by which bins pass; who has a sparse column passes."""
 _AnyNode = TypeVar("_AnyNode", FeatureNode, GrowingNode)
 _STEPS_TO_DOUBLE, _MOST_RATES = 40, 4.0  # by how much later steps go further
@@ -128,7 +129,7 @@ class BoostingRun:
         self.scores += np.array([node.values for node in _by_level(tree)])[places]
         self.trees.append(tree)
 
-    def _places(self, tests: Sequence[_Bins | None]) -> Ints:
+    def _places(self, tests: Sequence[BinTest | None]) -> Ints:
         """Return the leaf that each example comes to; a tree's tests are given level by level."""
         binned, number = self.table.binned, len(tests)
         features, below = np.full(number, -1), np.zeros(number, np.int64)
@@ -162,8 +163,8 @@ class BoostingRun:
         found.trees, found.scores = self.trees[:steps], scores.copy()
         return found
 
-    def blended(self, by: float, start: Floats, more: Sequence[FeatureNode]) -> BoostingRun:
-        """Return the run with the values of all trees multiplied, and with further trees.
+    def blended(self, by: float, start: Floats) -> BoostingRun:
+        """Return the run with the values of all trees multiplied.
 
         Parameters
         ----------
@@ -171,15 +172,11 @@ class BoostingRun:
             What the trees that there are count.
         start
             The scores before all trees.
-        more
-            The further trees.
         """
         found = self.afresh()
         found.start = start
         found.trees = [tree.scaled(by) for tree in self.trees] if by else []
         found.scores = start + by * (self.scores - self.start)
-        for tree in more:
-            found.add(tree)
         return found
 
     def deviance(self, rows: Ints) -> float:
@@ -263,19 +260,23 @@ class BoostingRun:
 
     def passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
         """Return which examples pass a test."""
+        return self.passed(self.bins_of(test), rows)
+
+    def passed(self, test: BinTest, rows: Ints) -> NDArray[np.bool_]:
+        """Do the same for a test of bins."""
         binned = self.table.binned
-        place, passing = self.bins_of(test)
+        place, passing = test
         if place >= binned.dense:
             return binned.has(place - binned.dense)[rows]
         found: NDArray[np.bool_] = passing[binned.bins[place][rows]]
         return found
 
-    def bins_of(self, test: Test) -> _Bins:
+    def bins_of(self, test: Test) -> BinTest:
         """Return the number of the feature of a test, and which of its bins pass."""
         table = self.table
         place = table.place(test.feature)
         if place >= table.binned.dense:
-            return place, _NOTHING
+            return place, NOTHING
         return place, table.opened[place].binning.passing(test)
 
 
