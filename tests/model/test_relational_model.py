@@ -228,7 +228,7 @@ def count_by_definition(view, base, row, feature):
 def test_paths_between_two_links_are_counted_as_by_definition(seed):
     view, base = random_view(seed)
     gradients = np.random.default_rng(seed).standard_normal((12, 1))
-    features = list(ClosingSearch(view, base, 8).connections(gradients))
+    features = list(ClosingSearch(HopMatrices(view), base, 8).connections(gradients))
     lengths = {len(feature.hops) for feature in features}
     assert lengths == {0, 1, 2, 3}
     double = Between(

@@ -72,9 +72,19 @@ def hop_matrix(view: Relational, hop: Hop) -> csr_array:
 
 @dataclass(eq=False)
 class HopMatrices:
-    """The matrices of hops of some data, each made once as long as there is room."""
+    """The matrices of hops of some data, each made once as long as there is room.
+
+    Attributes
+    ----------
+    view
+        The data.
+    like, but
+        The matrices of other data that differ from these in one row set alone, and its name.
+    """
 
     view: Relational
+    like: HopMatrices | None = None
+    but: str = ""
     _made: dict[tuple[Hop, ...], csr_array] = field(default_factory=dict)
     _entries: int = 0
     _ends: dict[tuple[RowSet, str], Ints] = field(default_factory=dict)
@@ -84,6 +94,8 @@ class HopMatrices:
 
     def product(self, hops: tuple[Hop, ...]) -> csr_array:
         """Return how many ways lead from one place to another by some hops."""
+        if self.like is not None and all(hop.rows != self.but for hop in hops):
+            return self.like.product(hops)
         found = self._made.get(hops)
         if found is None:
             found = (
@@ -98,6 +110,8 @@ class HopMatrices:
 
     def ends(self, base: RowSet, link: str) -> Ints:
         """Return what a link of the rows of a base points to."""
+        if self.like is not None:
+            return self.like.ends(base, link)
         if (base, link) not in self._ends:
             self._ends[base, link] = place_codes(self.view, base, (link,))[0]
         return self._ends[base, link]

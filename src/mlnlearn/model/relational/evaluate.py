@@ -93,7 +93,8 @@ class Evaluator:
     )
 
     @cached_property
-    def _hops(self) -> HopMatrices:
+    def hops(self) -> HopMatrices:
+        """The matrices of hops of the data."""
         return HopMatrices(self.data)
 
     def values(
@@ -101,7 +102,7 @@ class Evaluator:
     ) -> Values:
         """Return the values of a feature for rows of a set (by default all), as of their times."""
         if isinstance(feature, Between):
-            return Values(paths_between(self._hops, base, feature, rows))
+            return Values(paths_between(self.hops, base, feature, rows))
         if isinstance(feature, Both):
             parts = [self.values(part, base, rows) for part in (feature.first, feature.second)]
             return _together(feature, *parts)

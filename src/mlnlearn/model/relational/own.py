@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Ints
 from mlnlearn.counting.relational import FLAGS, Column, Nominal, Number, Place, Relational, RowSet
 from mlnlearn.model.relational.atoms import places_of
+from mlnlearn.model.relational.between import HopMatrices
 from mlnlearn.model.relational.evaluate import Evaluator, Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Between, Both, Forward
 
@@ -139,9 +140,11 @@ class OwnEvaluator(Evaluator):
 
     def hiding(self, rows: Ints) -> OwnEvaluator:
         """Return what evaluates with the labels of some rows hidden from all."""
-        return OwnEvaluator(
+        found = OwnEvaluator(
             self.data, self.timed, self.until, home=self.home, folds=self.folds, hidden=rows
         )
+        found.hops = self.hops
+        return found
 
     def values(
         self, feature: AnyFeature, base: RowSet, rows: NDArray[np.integer] | None = None
@@ -165,5 +168,7 @@ class OwnEvaluator(Evaluator):
                 hidden[self.hidden] = True
             if hidden.any():
                 seen = without_labels(seen, self.home, base, hidden)
-            self._by_fold[fold] = Evaluator(seen, self.timed, self.until)
+            found = Evaluator(seen, self.timed, self.until)
+            found.hops = HopMatrices(seen, self.hops, self.home.row_set)
+            self._by_fold[fold] = found
         return self._by_fold[fold]

@@ -89,13 +89,15 @@ class ClosingSearch:
 
     Attributes
     ----------
-    view, base
-        The data and the examples.
+    matrices
+        Those of hops of the data.
+    base
+        The examples.
     most
         Most connections of each length but the first.
     """
 
-    view: Relational
+    matrices: HopMatrices
     base: RowSet
     most: int
     _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
@@ -114,9 +116,10 @@ class ClosingSearch:
         for start, end in combinations(self.base.links, 2):
             yield from self._between(start, end, gradients)
 
-    @cached_property
-    def _matrices(self) -> HopMatrices:
-        return HopMatrices(self.view)
+    @property
+    def view(self) -> Relational:
+        """The data."""
+        return self.matrices.view
 
     def _between(self, start: str, end: str, gradients: Floats) -> Iterator[Between]:
         source, goal = self.base.links[start].to, self.base.links[end].to
@@ -129,7 +132,7 @@ class ClosingSearch:
                 yield Between(start, end, (hop,))
         pulled = {}
         for hop, _ in first:
-            strength = csr_array(self._matrices[hop].T @ pulls)
+            strength = csr_array(self.matrices[hop].T @ pulls)
             if strength.nnz <= _MOST:
                 pulled[hop] = strength
         two, three = self._two(goal, first, pulled), self._three(goal, first, pulled)
@@ -155,7 +158,7 @@ class ClosingSearch:
             if into is None or not into.hops:
                 continue
             for one in ones:
-                rows = float(self._matrices[one].sum()) + into.rows
+                rows = float(self.matrices[one].sum()) + into.rows
                 strengths = np.abs(into.products(pulled[one])) / np.sqrt(1.0 + rows)
                 yield _Strengths(strengths, (one,), into.hops)
 
@@ -181,7 +184,7 @@ class ClosingSearch:
                 work -= 1 + len(middles.hops)
                 if work < 0:
                     return
-                both = csr_array(pulled[one] @ self._matrices[final].T)
+                both = csr_array(pulled[one] @ self.matrices[final].T)
                 if both.nnz > _MOST:
                     continue
                 strengths = np.abs(middles.products(both)) / np.sqrt(1.0 + 2.0 * middles.rows)
@@ -207,7 +210,7 @@ class ClosingSearch:
         if (comes, leads) not in self._between_rows:
             hops = self._plain.get((comes, leads), [])
             self._between_rows[comes, leads] = _HopStack.of(
-                hops, [self._matrices[hop] for hop in hops]
+                hops, [self.matrices[hop] for hop in hops]
             )
         return self._between_rows[comes, leads]
 
@@ -225,14 +228,14 @@ class ClosingSearch:
         if (middle, goal) not in self._middles:
             others = self._last(goal).get(middle, [])
             self._middles[middle, goal] = _HopStack.of(
-                others, [self._matrices[hop] for hop in others]
+                others, [self.matrices[hop] for hop in others]
             )
         return self._middles[middle, goal]
 
     def _is_hub(self, hop: Hop, turned: bool) -> bool:
         """Whether so many rows meet where a hop leads (comes from) that paths only count rows."""
         if (hop, turned) not in self._hubs:
-            matrix = self._matrices[hop]
+            matrix = self.matrices[hop]
             matrix = csr_array(matrix.T) if turned else matrix
             places = len(np.unique(matrix.indices))
             self._hubs[hop, turned] = bool(matrix.nnz > _HUB * places)

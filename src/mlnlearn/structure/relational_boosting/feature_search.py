@@ -225,7 +225,7 @@ class FeatureSearch:
     def _closing(self) -> dict[AnyFeature, NDArray[np.bool_]]:
         """Return connections of links, each with the runs that may use it: by their own labels."""
         most = self.settings.max_features // 4
-        search = ClosingSearch(self.evaluator.data, self.base, most)
+        search = ClosingSearch(self.evaluator.hops, self.base, most)
         found: dict[AnyFeature, NDArray[np.bool_]] = {}
         for number in range(1 + len(self.folds)):
             gradients = self.gradients
