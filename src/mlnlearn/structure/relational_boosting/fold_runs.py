@@ -43,7 +43,12 @@ class FoldRuns:
         self.steps = 0
 
     def go(
-        self, most: int, course: Course, journal: Journal, key: str, rival: FoldRuns | None = None
+        self,
+        most: int,
+        course: Course,
+        journal: Journal,
+        key: str,
+        rival: Sequence[float] | None = None,
     ) -> Iterator[int]:
         """Make steps, and mark the best one; yield the number of each.
 
@@ -54,7 +59,7 @@ class FoldRuns:
         course, journal, key
             Of the run, and what stands before the keys of steps in its journal.
         rival
-            Other runs: those that are behind them after some steps do not go on.
+            The curve of others: runs that are behind them after some steps do not go on.
         """
         for number in range(1, most + 1):
             if number - 1 - self.steps >= self.patience:
@@ -74,9 +79,9 @@ class FoldRuns:
         """Return the runs as they were at the best step."""
         return [run.taken_back() for run in self.runs]
 
-    def _is_behind(self, rival: FoldRuns) -> bool:
-        at = min(len(self.curve), len(rival.curve)) - 1
-        return self.curve[at] >= rival.curve[at]
+    def _is_behind(self, rival: Sequence[float]) -> bool:
+        at = min(len(self.curve), len(rival)) - 1
+        return self.curve[at] >= rival[at]
 
 
 def stepped(runs: Sequence[BoostingRun], journal: Journal, key: str) -> None:

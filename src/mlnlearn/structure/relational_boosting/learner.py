@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -200,6 +200,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
             return
         other = _Learning(self, view, examples, notes=run.notes)
         other.settings, other.strata, other.tries_bold = run.settings, run.strata, False
+        other.rival = run.notes.curve or None
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
         curve = run.notes.curve
@@ -243,6 +244,7 @@ class _Learning:
         self.tries_bold = True
         self.judges_lists = True  # a model that stands in for another needs no best list
         self.runs: list[BoostingRun] = []
+        self.rival: Sequence[float] | None = None  # the curve of runs that these must not be behind
         self.strata: dict[int, Strata] = {}
         if self.loss.kind == "squares":
             label = np.clip(label, *fences(label[self.rows]))
@@ -317,14 +319,16 @@ class _Learning:
         if not self.folds:  # a single example: nothing can be held out, and nothing learned of it
             return
         best = self._fold_runs(table)
-        for number in best.go(self.learner.steps, course, journal, key):
+        for number in best.go(self.learner.steps, course, journal, key, self.rival):
             self._took(best)
             yield self.fitted(self.best, best.runs[0].start)
             course.tell("finding the number of trees", number, self.learner.steps)
         found = [best]
         if self.tries_bold and best.steps:
             found.append(self._fold_runs(table, caution=0.0))
-            for number in found[1].go(self.learner.steps, course, journal, f"{key}bold, ", best):
+            for number in found[1].go(
+                self.learner.steps, course, journal, f"{key}bold, ", best.curve
+            ):
                 course.tell("trying trees that trust small gains", number, self.learner.steps)
         with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
             self.runs = self._blend(found)
