@@ -245,6 +245,22 @@ def test_paths_between_two_links_are_counted_as_by_definition(seed):
         assert found.tolist() == expected, feature
 
 
+def test_matrices_of_hops_are_shared_but_for_rows_that_are_hidden():
+    view, base = random_view(0)
+    hidden = np.arange(view["teaches"].rows) < 3
+    seen = view.with_row_set(view["teaches"].taken(np.flatnonzero(~hidden)))
+    whole = HopMatrices(view)
+    shared, own = HopMatrices(seen, whole, "teaches"), HopMatrices(seen)
+    helps = Hop("helps", ("who",), ("course",)), Hop("helps", ("course",), ("who",))
+    teaches = Hop("teaches", ("who",), ("course",)), Hop("teaches", ("course",), ("who",))
+    assert shared.product(helps) is whole.product(helps)
+    for hops in (helps, teaches, (helps[0], teaches[1]), (teaches[0], helps[1])):
+        expected = own.product(hops).toarray()
+        assert np.array_equal(shared.product(hops).toarray(), expected)
+    assert whole.product(teaches).sum() > own.product(teaches).sum()
+    assert np.array_equal(shared.ends(base, "first"), own.ends(base, "first"))
+
+
 def test_a_number_has_no_probabilities():
     view = relational([people(1)])
     examples = examples_of(view, find_place(view, "smokes"))

@@ -7,6 +7,7 @@ from scipy.special import expit
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import FLAGS, Number, Place, Relational, RowSet
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost, _Learning
+from mlnlearn.structure.relational_boosting.linear import design_of, fit_linear
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,17 @@ def test_all_examples_get_the_value_of_their_leaf(step):
     run, before, tree = step
     for leaf, rows in _leaves(run, tree, np.arange(len(run.label))):
         assert run.scores[rows, 0] - before[rows, 0] == pytest.approx(leaf.values[0], abs=1e-12)
+
+
+def test_tests_of_the_linear_part_are_added_as_their_trees_would_be(step):
+    run = step[0]
+    design = design_of(run.afresh())
+    (weights,) = fit_linear(run.afresh(), design, (1.0,))
+    assert np.count_nonzero(weights.weights) > 1
+    found, expected = run.blended(0.5, run.start), run.blended(0.5, run.start)
+    weights.scaled(0.7).add_to(found, design)
+    for tree in weights.trees(design):
+        expected.add(tree.scaled(0.7))
+    assert found.trees == expected.trees
+    assert np.array_equal(found.scores, expected.scores)
+    assert not np.array_equal(found.scores, run.blended(0.5, run.start).scores)
