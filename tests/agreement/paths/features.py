@@ -19,7 +19,11 @@ from agreement.translate import rules_of
 from mlnlearn.data.database import Database
 from mlnlearn.data.population import all_atoms
 
-_SCHEMA = "ill(person)\nhome(person,town!)\nknows(person,person)\nworks(person,firm)\n"
+_SCHEMA = (
+    "ill(person)\nhome(person,town!)\nknows(person,person)\nworks(person,firm)\n"
+    "likes(person,music)\nsold(music)\n"
+)
+_MUSIC = ("Folk", "Jazz", "Rock")
 _FEW = {"steps": 4, "patience": 4, "max_links": 2, "max_features": 12, "min_examples": 2}
 
 
@@ -28,20 +32,24 @@ class Learned:
 
     def __init__(self, problem: Problem) -> None:
         self.rng = np.random.default_rng([problem.case.seed, 19])
-        self.target = "ill" if self.rng.random() < 0.6 else "home"
+        self.target = str(self.rng.choice(["ill", "home", "likes"], p=[0.4, 0.3, 0.3]))
         self.reads_labels = bool(self.rng.random() < 0.3)
-        self.training, self.asked = self._people(20), self._people(6)
+        self.training = self._people(60 if self.target == "likes" else 20)
+        self.asked = self._people(6)
 
     def _people(self, size: int) -> Facts:
         rng = self.rng
         names = [f"P{number:02}" for number in range(size)]
         group = rng.integers(0, 3, size)
-        found: set[GroundAtom] = set()
+        found: set[GroundAtom] = {("sold", (music,)) for music in _MUSIC}
         for name, kind in zip(names, group.tolist(), strict=True):
             found.add(("home", (name, f"T{kind if rng.random() < 0.8 else 0}")))
             found.add(("works", (name, f"F{kind if rng.random() < 0.7 else 3}")))
             if rng.random() < (0.9 if kind == 0 else 0.2):
                 found.add(("ill", (name,)))
+            for place, music in enumerate(_MUSIC):
+                if rng.random() < (0.9 if kind == place else 0.1):
+                    found.add(("likes", (name, music)))
         for one, other in product(range(size), range(size)):
             if one != other and rng.random() < (0.4 if group[one] == group[other] else 0.05):
                 found.add(("knows", (names[one], names[other])))
@@ -59,7 +67,7 @@ class Learned:
     def given(self) -> Database:
         """Who is asked about, and all values that the model knows."""
         found = self.database(self.asked)
-        return found if self.target == "ill" else found.extended({"town": self.model.classes})
+        return found.extended({"town": self.model.classes}) if self.target == "home" else found
 
 
 def learned(problem: Problem) -> Learned:
@@ -91,10 +99,12 @@ def _each_alone(
     """The probability of each atom of the target, or of each value: rows are independent."""
     kinds = next(p.types for p in predicates if p.name == own.target)
     rest = list(product(*(domains[kind] for kind in kinds[1:])))
+    chosen = own.target == "home"  # one of its atoms is true; of others, each may be or not
+    together = [rest] if chosen else [[values] for values in rest]
     found = {}
-    for person in domains["person"]:
-        atoms = [(own.target, (person, *values)) for values in rest]
-        worlds = len(atoms) + (len(kinds) == 1)  # an atom alone may be false, too
+    for person, values in product(domains["person"], together):
+        atoms = [(own.target, (person, *value)) for value in values]
+        worlds = len(atoms) + (not chosen)
         truth = {
             (p.name, row): np.full(worlds, (p.name, row) in true)
             for p in predicates

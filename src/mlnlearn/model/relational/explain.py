@@ -19,19 +19,27 @@ def feature_effects(
     """Return what trees add for one row without any test, and what each feature adds to that.
 
     Going down a tree, the value changes from node to node; each change is due to the feature that
-    was tested. The changes add up to the values of the leaves.
+    was tested. The changes add up to the values of the leaves. Where nodes have values by name, the
+    name is read first.
     """
     always = np.zeros(outputs)
     effects: dict[AnyFeature, Floats] = {}
+    here = slice(row, row + 1)
+
+    def change(feature: AnyFeature, by: Floats) -> None:
+        effects[feature] = effects.get(feature, 0.0) + by
+
     for tree in trees:
         always += tree.values
         node = tree
+        if tree.by_name is not None:
+            change(tree.by_name.axis.feature, tree.added(columns, here)[0] - tree.values)
         while node.test is not None and node.yes is not None and node.no is not None:
             values = columns[node.test.feature]
             own = Values(values.values[row : row + 1], values.names)
             below = node.yes if node.test.holds(own)[0] else node.no
-            change = np.array(below.values) - node.values
-            effects[node.test.feature] = effects.get(node.test.feature, 0.0) + change
+            added = below.added(columns, here) - node.added(columns, here)
+            change(node.test.feature, added[0])
             node = below
     return always, effects
 

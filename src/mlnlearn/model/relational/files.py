@@ -13,6 +13,7 @@ from mlnlearn.data.load.mapping import MappingFile
 from mlnlearn.documents import within
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import SchemaFile
+from mlnlearn.model.relational.axis import Axis, ByName
 from mlnlearn.model.relational.features import (
     AnyFeature,
     Backward,
@@ -24,7 +25,7 @@ from mlnlearn.model.relational.features import (
     Step,
 )
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList
-from mlnlearn.model.relational.trees import FeatureNode, Test
+from mlnlearn.model.relational.trees import FeatureNode, Test, axis_of
 
 FORMAT = "mlnlearn boosted features 1"
 
@@ -70,6 +71,15 @@ class FeatureNodeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
     missing: bool | UnsetType = UNSET
     yes: FeatureNodeFile | UnsetType = UNSET
     no: FeatureNodeFile | UnsetType = UNSET
+    by_name: list[float] | UnsetType = UNSET
+
+
+class AxisFile(msgspec.Struct, forbid_unknown_fields=True):
+    """An argument of which nodes have a value for each name; its feature by number."""
+
+    argument: int
+    feature: int
+    names: list[str]
 
 
 class ConditionFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -108,6 +118,7 @@ class PartFile(msgspec.Struct, forbid_unknown_fields=True):
     features: list[FeatureFile]
     trees: list[FeatureNodeFile]
     listed: ListFile | None
+    axis: AxisFile | None = None
 
 
 class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,6 +138,7 @@ class RelationalFile(msgspec.Struct, forbid_unknown_fields=True):
     features: list[FeatureFile]
     trees: list[FeatureNodeFile]
     listed: ListFile | None
+    axis: AxisFile | None = None
     alone: PartFile | None = None
     lagged: bool = False
     collective: bool = False
@@ -200,6 +212,8 @@ def _or_none(value: Any) -> Any:
 def node_to_plain(node: FeatureNode, numbers: dict[AnyFeature, int]) -> dict[str, Any]:
     """Return a tree as plain data; features get their numbers as they come."""
     found: dict[str, Any] = {"values": list(node.values)}
+    if node.by_name is not None:
+        found["by_name"] = list(node.by_name.values)
     if node.test is None or node.yes is None or node.no is None:
         return found
     found |= _test_to_plain(node.test, numbers)
@@ -261,18 +275,41 @@ def list_from_file(file: ListFile, features: list[AnyFeature], outputs: int) -> 
     return RuleList(tuple(file.start), tuple(rules), file.kept)
 
 
-def node_from_file(file: FeatureNodeFile, features: list[AnyFeature], outputs: int) -> FeatureNode:
+def node_from_file(
+    file: FeatureNodeFile, features: list[AnyFeature], outputs: int, axis: Axis | None = None
+) -> FeatureNode:
     """Undo `node_to_plain`."""
     if len(file.values) != outputs:
         raise InputError(f"a node has {len(file.values)} values, and not {outputs}")
-    values = tuple(file.values)
+    values, named = tuple(file.values), _by_name_from_file(file, axis)
     if isinstance(file.feature, UnsetType):
-        return FeatureNode(values)
+        return FeatureNode(values, by_name=named)
     if isinstance(file.yes, UnsetType) or isinstance(file.no, UnsetType):
         raise InputError("a test without nodes below")
     test = _test_from_file(file, features)
-    below = [node_from_file(part, features, outputs) for part in (file.yes, file.no)]
-    return FeatureNode(values, test, *below)
+    yes, no = (node_from_file(part, features, outputs, axis) for part in (file.yes, file.no))
+    if any((part.by_name is None) != (named is None) for part in (yes, no)):
+        raise InputError("some nodes of a tree have values by name, and others have not")
+    return FeatureNode(values, test, yes, no, named)
+
+
+def _by_name_from_file(file: FeatureNodeFile, axis: Axis | None) -> ByName | None:
+    if isinstance(file.by_name, UnsetType):
+        return None
+    if axis is None or len(file.values) != 1:
+        raise InputError("a node has values by name, and there is no axis to name them")
+    if len(file.by_name) != len(axis.names):
+        raise InputError(f"a node has {len(file.by_name)} values for {len(axis.names)} names")
+    return ByName(axis, tuple(file.by_name))
+
+
+def _axis_from_file(file: AxisFile, features: list[AnyFeature]) -> Axis:
+    feature = features[file.feature] if 0 <= file.feature < len(features) else None
+    if not isinstance(feature, Feature) or file.argument < 0:
+        raise InputError("axis: expected an argument and the number of the feature of its name")
+    if len(set(file.names)) < len(file.names):
+        raise InputError("axis: a name stands there twice")
+    return Axis(file.argument, feature, tuple(file.names))
 
 
 def trees_to_plain(trees: Sequence[FeatureNode], rules: RuleList | None = None) -> dict[str, Any]:
@@ -280,8 +317,16 @@ def trees_to_plain(trees: Sequence[FeatureNode], rules: RuleList | None = None) 
     numbers: dict[AnyFeature, int] = {}
     plain = [node_to_plain(tree, numbers) for tree in trees]
     listed = None if rules is None else list_to_plain(rules, numbers)
-    features = [feature_to_plain(feature) for feature in numbers]
-    return {"features": features, "trees": plain, "listed": listed}
+    found = {"trees": plain, "listed": listed}
+    axis = axis_of(trees)
+    if axis is not None:
+        number = numbers.setdefault(axis.feature, len(numbers))
+        found["axis"] = {
+            "argument": axis.argument,
+            "feature": number,
+            "names": list(axis.names),
+        }
+    return {"features": [feature_to_plain(feature) for feature in numbers], **found}
 
 
 class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -290,6 +335,7 @@ class TreesFile(msgspec.Struct, forbid_unknown_fields=True):
     features: list[FeatureFile]
     trees: list[FeatureNodeFile]
     listed: ListFile | None
+    axis: AxisFile | None = None
 
 
 def trees_from_file(
@@ -297,7 +343,8 @@ def trees_from_file(
 ) -> tuple[list[FeatureNode], RuleList | None]:
     """Undo `trees_to_plain`."""
     features = [feature_from_file(feature) for feature in file.features]
-    trees = [node_from_file(tree, features, outputs) for tree in file.trees]
+    axis = None if file.axis is None else _axis_from_file(file.axis, features)
+    trees = [node_from_file(tree, features, outputs, axis) for tree in file.trees]
     listed = None if file.listed is None else list_from_file(file.listed, features, outputs)
     return trees, listed
 

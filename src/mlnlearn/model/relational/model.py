@@ -47,7 +47,7 @@ from mlnlearn.model.relational.files import (
 from mlnlearn.model.relational.network import derived_database, derived_names, network_text
 from mlnlearn.model.relational.own import OwnEvaluator, asked_folds, has_labels, reads_own
 from mlnlearn.model.relational.rules import RuleList
-from mlnlearn.model.relational.trees import FeatureNode, features_of, tree_scores
+from mlnlearn.model.relational.trees import FeatureNode, axis_of, features_of, tree_scores
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.syntax.mln import parse_mln
@@ -448,6 +448,9 @@ class RelationalModel(Shown, Plots, SavedModel):
 
     def _lines(self) -> Iterator[str]:
         features = f"{len(self.trees)} trees over {len(self.features())} features"
+        axis = axis_of(self.trees)
+        if axis is not None:
+            features += f", with values for each of {len(axis.names)} names ({axis.feature})"
         yield f"{self.called}: {features}"
         if self.listed is None:
             return

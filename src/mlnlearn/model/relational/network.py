@@ -2,6 +2,7 @@
 
 Every test is a predicate of the target's arguments, declared with a comment that says it in words;
 a branch of a tree is a conjunction of such atoms and the target, with the leaf's value as weight.
+Where leaves have values by name, a second rule adds, for each name, what its value is more.
 Given the facts of the derived predicates, the network gives the model's probabilities exactly.
 """
 
@@ -12,12 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.counting.aggregates import Floats
 from mlnlearn.data.database import Columns, Database
 from mlnlearn.data.vocabulary import Vocabulary
+from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Constant, Predicate
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.relational.rules import Condition
-from mlnlearn.model.relational.trees import FeatureNode, Test
+from mlnlearn.model.relational.trees import FeatureNode, Test, axis_of
 
 _VARIABLES = "xyzuvw"
 
@@ -28,13 +31,13 @@ def derived_names(trees: Sequence[FeatureNode], target: str) -> dict[Test, str]:
     return {test: f"{target}_test{number}" for number, test in enumerate(tests, 1)}
 
 
-def branches(tree: FeatureNode) -> Iterator[tuple[tuple[Condition, ...], tuple[float, ...]]]:
-    """Yield the conditions and values of the leaves of a tree."""
+def branches(tree: FeatureNode) -> Iterator[tuple[tuple[Condition, ...], FeatureNode]]:
+    """Yield the leaves of a tree, each with its conditions."""
     waiting: list[tuple[FeatureNode, tuple[Condition, ...]]] = [(tree, ())]
     while waiting:
         node, body = waiting.pop()
         if node.test is None or node.yes is None or node.no is None:
-            yield body, node.values
+            yield body, node
         else:
             waiting.append((node.no, (*body, Condition(node.test, False))))
             waiting.append((node.yes, (*body, Condition(node.test, True))))
@@ -70,17 +73,35 @@ def network_text(
         for head in heads or ("",)
     ]
     weights: dict[str, float] = {}
-    everything = [((), tuple(start)), *(b for tree in trees for b in branches(tree))]
-    for body, values in everything:
+    by_name: dict[str, Floats] = {}
+    for body, leaf in [((), FeatureNode(tuple(start))), *(b for t in trees for b in branches(t))]:
         literals = [
             f"{'' if c.holds else '!'}{names[c.test]}({variables})"
             for c in sorted(body, key=lambda c: names[c.test])
         ]
-        for atom, value in zip(atoms, values, strict=True):
+        for atom, value in zip(atoms, leaf.values, strict=True):
             formula = " ^ ".join([*literals, atom])
             weights[formula] = weights.get(formula, 0.0) + value
+            if leaf.by_name is not None:
+                more = np.array(leaf.by_name.values) - value
+                by_name[formula] = by_name.get(formula, 0.0) + more
     lines += [f"{weight!r} {text}" for text, weight in weights.items() if weight]
+    axis = axis_of(trees)
+    if axis is not None:
+        if axis.argument >= len(keys):
+            raise InputError(f"{target} has no argument {axis.argument} for values by name")
+        variable = _VARIABLES[axis.argument]
+        for text, more in by_name.items():
+            listed = zip(axis.names, more.tolist(), strict=True)
+            said = [f"{Constant(name)}: {weight!r}" for name, weight in listed if weight]
+            if said:
+                lines.append(f"{{{', '.join(said)}}} {_by_constant(text, variable)}")
     return "\n".join(lines) + "\n"
+
+
+def _by_constant(formula: str, variable: str) -> str:
+    """Mark a variable of a formula: there is a rule for each of its constants."""
+    return formula.replace(f"({variable}", f"(+{variable}").replace(f",{variable}", f",+{variable}")
 
 
 def _declaration(target: Predicate, marked: Sequence[int]) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.date_parts import calendar_of
 from mlnlearn.errors import InputError
+from mlnlearn.model.relational.axis import Axis, ByName
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, said_number
 
@@ -143,12 +144,24 @@ class FeatureNode:
         it would add as a leaf.
     test, yes, no
         The test, and where rows go that pass or fail; None at a leaf.
+    by_name
+        Values for the names of an axis: `values` are then for rows of all other names.
     """
 
     values: tuple[float, ...]
     test: Test | None = None
     yes: FeatureNode | None = None
     no: FeatureNode | None = None
+    by_name: ByName | None = None
+
+    def added(
+        self, columns: Mapping[AnyFeature, Values], rows: NDArray[np.integer] | slice
+    ) -> Floats:
+        """Return what it adds to the scores of rows: one for all, or one each by their names."""
+        if self.by_name is None:
+            return np.array([self.values])
+        names = columns[self.by_name.axis.feature]
+        return self.by_name.of_rows(Values(names.values[rows], names.names), *self.values)[:, None]
 
     def nodes(self) -> Iterator[FeatureNode]:
         """Yield this node and all below."""
@@ -162,10 +175,13 @@ class FeatureNode:
         """Return the tree with all values multiplied."""
         if by == 1.0:
             return self
-        values = tuple(by * value for value in self.values)
+        values, named = tuple(by * value for value in self.values), self.by_name
+        if named is not None:
+            named = replace(named, values=tuple(by * value for value in named.values))
         if self.yes is None or self.no is None:
-            return replace(self, values=values)
-        return replace(self, values=values, yes=self.yes.scaled(by), no=self.no.scaled(by))
+            return replace(self, values=values, by_name=named)
+        yes, no = self.yes.scaled(by), self.no.scaled(by)
+        return replace(self, values=values, by_name=named, yes=yes, no=no)
 
     def leaves(self) -> int:
         """Return the number of leaves."""
@@ -173,9 +189,15 @@ class FeatureNode:
 
 
 def features_of(trees: Sequence[FeatureNode]) -> list[AnyFeature]:
-    """Return the features that trees test, each once."""
+    """Return the features that trees test, each once, and that of the axis of their values."""
     found = (node.test.feature for tree in trees for node in tree.nodes() if node.test)
-    return list(dict.fromkeys(found))
+    axis = axis_of(trees)
+    return list(dict.fromkeys([*found, *(() if axis is None else (axis.feature,))]))
+
+
+def axis_of(trees: Sequence[FeatureNode]) -> Axis | None:
+    """Return the axis of the values of trees; None where there is none."""
+    return next((tree.by_name.axis for tree in trees if tree.by_name), None)
 
 
 def tree_scores(
@@ -185,7 +207,7 @@ def tree_scores(
     scores = np.empty((rows, outputs))
     for node, chosen in routes(tree, columns, rows):
         if node.test is None:
-            scores[chosen] = node.values
+            scores[chosen] = node.added(columns, chosen)
     return scores
 
 

@@ -50,12 +50,19 @@ class Blend:
     each: Floats
     weight: Floats
 
-    def beats(self, other: Blend) -> bool:
+    def beats(self, other: Blend, by_itself: bool = False) -> bool:
         """Whether held-out examples gain beyond the standard error.
 
         Where the other is not believed, what seems to be gained beside it is chance, too.
+
+        Parameters
+        ----------
+        other
+            The other.
+        by_itself
+            Whether this one may see what the other cannot, and is to be believed instead.
         """
-        if other.belief < _BELIEVED:
+        if (self if by_itself else other).belief < _BELIEVED:
             return False
         gains, total = other.each - self.each, float(self.weight.sum())
         mean = float((self.weight * gains).sum()) / total

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
-from mlnlearn.model.relational.trees import LARGEST, FeatureNode
+from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.histograms import MISSING
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
@@ -32,6 +32,7 @@ _SAMPLE = 10_000
 _CANDIDATES = 800
 _NEWTON, _TINY = 50, 1e-9  # most steps of a fit, and what is nothing
 _LENGTH = 3
+_NEAR = 0.5  # of the furthest value by name: names that are told together with it
 _LISTED = ((2, 1), (6, 2))  # more names than so many are as long to read as so many links
 _AS_GOOD = 0.7  # of the best gain: among such rules, the simplest is taken
 _LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
@@ -195,17 +196,34 @@ def _candidates(trees: Sequence[FeatureNode]) -> Iterator[tuple[Condition, ...]]
         waiting: list[tuple[FeatureNode, tuple[Condition, ...]]] = [(tree, ())]
         while waiting:
             node, body = waiting.pop()
-            key = tuple(sorted(body, key=text))
-            if body and key not in seen:
-                seen.add(key)
-                yield body
-                if len(seen) >= _CANDIDATES:
-                    return
+            for one in (body, *_with_names(body, node)):
+                key = tuple(sorted(one, key=text))
+                if one and key not in seen:
+                    seen.add(key)
+                    yield one
+                    if len(seen) >= _CANDIDATES:
+                        return
             if node.test is not None and node.yes is not None and node.no is not None:
                 for below, holds in ((node.no, False), (node.yes, True)):
                     longer = merged((*body, Condition(node.test, holds)))
                     if len(longer) <= _LENGTH:
                         waiting.append((below, longer))
+
+
+def _with_names(body: tuple[Condition, ...], node: FeatureNode) -> Iterator[tuple[Condition, ...]]:
+    """Yield a body for the name whose value is furthest from that of all, and for those near it."""
+    if node.by_name is None:
+        return
+    axis = node.by_name.axis
+    apart = np.array(node.by_name.values) - node.values[0]
+    furthest = int(np.argmax(np.abs(apart)))
+    near = np.flatnonzero(apart * np.sign(apart[furthest]) >= _NEAR * np.abs(apart[furthest]))
+    for places in ([furthest], near.tolist()):
+        if len(places) < len(axis.names):
+            names = tuple(axis.names[place] for place in places)
+            longer = merged((Condition(Test(axis.feature, None, names)), *body))
+            if len(longer) <= _LENGTH:
+                yield longer
 
 
 def _distinct(
@@ -396,9 +414,11 @@ def _truth(loss: Loss, label: Floats) -> Floats:
 
 def _without_doubt(run: BoostingRun, condition: Condition) -> Condition:
     """Return a condition that says nothing of unknown values, where no example has any."""
-    test, place = condition.test, run.table.place(condition.test.feature)
-    binned = run.table.binned
-    if test.missing != condition.holds or place >= binned.dense:
+    test, binned = condition.test, run.table.binned
+    if test.missing != condition.holds:
+        return condition
+    place = run.table.place(test.feature)
+    if place >= binned.dense:
         return condition
     if test.threshold == LARGEST or (binned.bins[place] == MISSING).any():
         return condition

@@ -6,6 +6,7 @@ One tree serves all classes: gains add up over the classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,10 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms
 
-_NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
+NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
 # What the best group of names gains by chance, for each name but one: 2/pi of one output (half of
 # the names are above the mean), about 1.1 of several (the direction is chosen, too).
-_NAMES_CHANCE, _NAMES_CHANCE_OF_SEVERAL = 2.0 / np.pi, 1.1
+_NAMES_CHANCE, NAMES_CHANCE_OF_SEVERAL = 2.0 / np.pi, 1.1
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,25 @@ def grow(
         Its size.
     """
     search = _SplitSearch(binned, rows, gradients, curvatures, use, settings)
-    root = GrowingNode(np.arange(len(rows)))
+    return grown(search, len(rows), settings)
+
+
+class SplitSearch(Protocol):
+    """What finds the best split of a node."""
+
+    def looked(self, places: Ints) -> tuple[Cut, Floats]:
+        """Return the best split of some examples, and their sums."""
+
+    def best(self, places: Ints, sums: Floats) -> Cut:
+        """Return the best split by the sums of examples."""
+
+    def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
+        """Return which examples pass a split."""
+
+
+def grown(search: SplitSearch, examples: int, settings: GrowSettings) -> GrowingNode:
+    """Grow a tree on so many examples by the splits that a search finds."""
+    root = GrowingNode(np.arange(examples))
     leaves = [_Leaf(root, *search.looked(root.places))]
     number = 1
     while number < settings.max_leaves:
@@ -174,8 +193,8 @@ class _SplitSearch:
             len(places),
             least,
             ridge,
-            caution * _NAMES_RIDGE,
-            caution * (_NAMES_CHANCE if outputs == 1 else _NAMES_CHANCE_OF_SEVERAL),
+            caution * NAMES_RIDGE,
+            caution * (_NAMES_CHANCE if outputs == 1 else NAMES_CHANCE_OF_SEVERAL),
         )
         if len(self.columns):
             sparse_gain, column = _best_sparse(
@@ -192,13 +211,7 @@ class _SplitSearch:
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
     def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
-        rows = self.rows[places]
-        found: NDArray[np.bool_]
-        if cut.feature < self.binned.dense:
-            found = cut.passing[self.binned.bins[cut.feature][rows]]
-            return found
-        found = self.binned.has(cut.feature - self.binned.dense)[rows]
-        return found
+        return self.binned.passes(cut.bins, self.rows[places])
 
 
 # Compiled functions carry no annotations: numba infers their types.
@@ -213,7 +226,7 @@ def _score(gradient, curvature, ridge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyped-def]
+def order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyped-def]
     """Sort the bins of names by their mean gradients' main direction."""
     outputs = sums.shape[1]
     means = np.zeros((size, outputs))
@@ -283,7 +296,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
         order = in_order[:size]
         doubt = doubts[feature]
         if named:
-            order = _order_of_names(sums, weights, counts, size, own_ridge)
+            order = order_of_names(sums, weights, counts, size, own_ridge)
             doubt += names_chance * (len(order) - 1)
         for turned in range(2 if named else 1):
             backward = turned == 1 or not named

@@ -74,6 +74,22 @@ class Binned:
         found[self.by_column[column]] = True
         return found
 
+    def passes(self, test: tuple[int, NDArray[np.bool_]], rows: Ints) -> NDArray[np.bool_]:
+        """Return which rows pass a test: of a feature by its bins, of a sparse column by having it.
+
+        Parameters
+        ----------
+        test
+            The number of the feature, and which of its bins pass.
+        rows
+            The rows.
+        """
+        feature, passing = test
+        if feature >= self.dense:
+            return self.has(feature - self.dense)[rows]
+        found: NDArray[np.bool_] = passing[self.bins[feature][rows]]
+        return found
+
     @cached_property
     def others(self) -> _Others:
         """What is listed by example: of features that are mostly in one bin, the other bins."""
@@ -208,8 +224,8 @@ class Histograms:
         cells = np.zeros((others.number, slopes.shape[1]))
         listed = others.by_example
         add_entries(cells, listed.starts, listed.entries, self._rows, some, slopes)
-        _give_cells(found, cells, others.cells)
-        _add_usual(found, self._listed, others.usual, starts)
+        give_cells(found, cells, others.cells)
+        add_usual(found, self._listed, others.usual, starts)
         return found
 
 
@@ -293,7 +309,7 @@ def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ig
 
 
 @njit(cache=True)
-def _give_cells(found, sums, cells):  # type: ignore[no-untyped-def]
+def give_cells(found, sums, cells):  # type: ignore[no-untyped-def]
     """Give bins and columns the sums of their cells."""
     for place in range(len(cells)):
         if cells[place] >= 0:
@@ -302,7 +318,7 @@ def _give_cells(found, sums, cells):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _add_usual(found, listed, usual, starts):  # type: ignore[no-untyped-def]
+def add_usual(found, listed, usual, starts):  # type: ignore[no-untyped-def]
     """Give the usual bin of features what their other bins leave of the whole."""
     for number in listed:
         for output in range(found.shape[1]):

@@ -44,10 +44,12 @@ from mlnlearn.structure.relational_boosting.linear import (
     linear_folds,
 )
 from mlnlearn.structure.relational_boosting.losses import Loss, fences
+from mlnlearn.structure.relational_boosting.name_axis import NamedExamples, named_examples
 from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings, strata_of
 
 _WORTH_OWN = 0.005  # of the deviance of no tree: what labels of other rows must gain
+_MOST_CELLS = 3_000_000  # of sums by bin and name, which each leaf of a growing tree has
 _LEAVES = ((300, 4), (1500, 6), (3000, 12), (np.inf, 31))  # of a tree, by how many examples
 _LEAVES_IN_TIME = ((300, 4), (1500, 6), (10_000, 8), (50_000, 16), (np.inf, 31))  # times change
 
@@ -69,6 +71,8 @@ class BoostNotes(Notes):
         How many features were opened.
     caution
         Whether trees doubt small gains (1) or trust them (0), by what held-out examples said.
+    axis
+        What leaves have a value for each name of, by what held-out examples said; else empty.
     """
 
     curve: tuple[float, ...] = ()
@@ -78,6 +82,7 @@ class BoostNotes(Notes):
     penalty: float = 0.0
     features: int = 0
     caution: float = 1.0
+    axis: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +171,9 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         elif place.column is not None:
             view = view.with_row_set(view[place.row_set].without_parts(place.column))
         model, notes = start, BoostNotes()
-        for fitted in self.learn_examples(view, examples, course, journal):
+        exclusive = place.column is None and data.databases[0].schema.exclusive(start.target)
+        named = None if exclusive else named_examples(view, examples)
+        for fitted in self.learn_examples(view, examples, course, journal, named):
             model, notes = start.with_trees_of(fitted.model), fitted.notes
             yield Fitted(model, notes)
         if model.alone is not None and gains_together(model, view, examples, self.seed):
@@ -178,11 +185,21 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         examples: RowExamples,
         course: Course,
         journal: Journal | None = None,
+        named: NamedExamples | None = None,
     ) -> Iterator[Fitted[RelationalModel, BoostNotes]]:
         """Learn from examples of any kind.
 
         Where the view holds what is to be predicted, features may read it of other rows, and a
         model that does not is learned as well, for data in which it is not known.
+
+        Parameters
+        ----------
+        view, examples
+            The data, and what is to be predicted.
+        course, journal
+            Of the run.
+        named
+            Names of the examples that leaves may have a value for each of.
         """
         if self.lag:
             longest = seconds_in(self.lag)
@@ -190,7 +207,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
                 raise InputError("lag: only examples with moments can be asked about too late")
             examples = with_stale_copies(examples, longest, self.seed)
             view = view.with_row_set(examples.base)
-        run = _Learning(self, view, examples)
+        run = _Learning(self, view, examples, named)
         yield run.fitted(())
         table, kept = run.open(), journal or Journal()
         plain = table.without([run.reads_own(feature) for feature in table.features])
@@ -201,6 +218,7 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         other = _Learning(self, view, examples, notes=run.notes)
         other.settings, other.strata, other.tries_bold = run.settings, run.strata, False
         other.rival = run.notes.curve or None
+        other.named = run.named
         for fitted in other.choose(table, course, kept, "own facts, "):
             yield Fitted(replace(fitted.model, alone=run.fitted(run.best).model), fitted.notes)
         curve = run.notes.curve
@@ -223,9 +241,12 @@ class _Learning:
         learner: RelationalBoost,
         view: Relational,
         examples: RowExamples,
+        tries_named: NamedExamples | None = None,
         notes: BoostNotes | None = None,
     ) -> None:
         self.learner, self.view, self.examples = learner, view, examples
+        self.tries_named = tries_named
+        self.named: NamedExamples | None = None
         self.rows = np.flatnonzero(examples.known)
         if not len(self.rows):
             raise InputError(f"{learner.target}: no example has a label to learn from")
@@ -323,26 +344,47 @@ class _Learning:
             self._took(best)
             yield self.fitted(self.best, best.runs[0].start)
             course.tell("finding the number of trees", number, self.learner.steps)
-        found = [best]
-        if self.tries_bold and best.steps:
-            found.append(self._fold_runs(table, caution=0.0))
-            for number in found[1].go(
-                self.learner.steps, course, journal, f"{key}bold, ", best.curve
-            ):
-                course.tell("trying trees that trust small gains", number, self.learner.steps)
+        found = [best, *self._challengers(best, table, course, journal, key)]
         with threadpool_limits(limits=1):  # sums that do not depend on the number of threads
             self.runs = self._blend(found)
 
-    def _fold_runs(self, table: FeatureTable, caution: float | None = None) -> FoldRuns:
+    def _challengers(
+        self, best: FoldRuns, table: FeatureTable, course: Course, journal: Journal, key: str
+    ) -> Iterator[FoldRuns]:
+        """Make runs that are taken in place of the first ones if held-out examples gain clearly."""
+        tried: list[tuple[str, str, float, NamedExamples | None]] = []
+        if self.tries_bold and best.steps:
+            tried.append(("bold", "trees that trust small gains", 0.0, None))
+        if self.tries_named is not None and _fits(self.tries_named, table):
+            of_names = "leaves with a value for each name"
+            tried.append(("names", of_names, 1.0, self.tries_named))
+            tried.append(("bold names", of_names, 0.0, self.tries_named))
+        for name, said, caution, named in tried:
+            runs = self._fold_runs(table, caution, named)
+            for number in runs.go(
+                self.learner.steps, course, journal, f"{key}{name}, ", best.curve
+            ):
+                course.tell(f"trying {said}", number, self.learner.steps)
+            yield runs
+
+    def _fold_runs(
+        self,
+        table: FeatureTable,
+        caution: float | None = None,
+        named: NamedExamples | None = None,
+    ) -> FoldRuns:
         settings = self.settings if caution is None else self.settings.with_caution(caution)
-        runs = [self._boosting(table, 1 + number, settings) for number in range(len(self.folds))]
+        numbers = range(1, 1 + len(self.folds))
+        runs = [self._boosting(table, number, settings, named) for number in numbers]
         return FoldRuns(runs, self.folds, self.learner.patience)
 
     def _took(self, found: FoldRuns) -> None:
         """Note how far runs are, and the trees of the first as the best so far."""
-        self.settings = found.runs[0].settings
+        self.settings, self.named = found.runs[0].settings, found.runs[0].named
         steps, caution = found.steps, self.settings.size.caution
-        self.notes = replace(self.notes, curve=tuple(found.curve), steps=steps, caution=caution)
+        axis = "" if self.named is None else str(self.named.axis.feature)
+        curve = tuple(found.curve)
+        self.notes = replace(self.notes, curve=curve, steps=steps, caution=caution, axis=axis)
         self.best = tuple(found.runs[0].trees[:steps])
 
     def _blend(self, found: list[FoldRuns]) -> list[BoostingRun]:
@@ -361,7 +403,11 @@ class _Learning:
         else:
             linear = linear_folds(backs[0], self.folds, len(self.rows))
             blends = [blend(runs, self.folds, linear.scores) for runs in backs]
-        chosen = 1 if len(found) > 1 and blends[1].beats(blends[0]) else 0
+        chosen = 0
+        for number in range(1, len(blends)):
+            by_itself = found[number].runs[0].named is not None
+            if blends[number].beats(blends[chosen], by_itself):
+                chosen = number
         by, runs = blends[chosen], backs[chosen]
         self._took(found[chosen])
         self.held_out_deviance = by.deviance
@@ -425,13 +471,18 @@ class _Learning:
         return float(np.median(run.label[run.rows] - run.scores[run.rows, 0]))
 
     def _boosting(
-        self, table: FeatureTable, number: int, settings: TreeStepSettings | None = None
+        self,
+        table: FeatureTable,
+        number: int,
+        settings: TreeStepSettings | None = None,
+        named: NamedExamples | None = None,
     ) -> BoostingRun:
         """Return a run of some examples: the first of all, the others without a fold."""
-        settings = settings or self.settings
+        settings, named = settings or self.settings, named or self.named
         usable, known = table.usable[number], table.of_run(number)
         weight, strata = self.examples.weight, self._strata(number)
-        return BoostingRun(known, self.loss, self.label, weight, strata, settings, usable)
+        label, loss = self.label, self.loss
+        return BoostingRun(known, loss, label, weight, strata, settings, usable, named)
 
     def _strata(self, number: int) -> Strata:
         """Return what the samples of a run are drawn of: the same for all runs of its examples."""
@@ -482,6 +533,11 @@ def _empty_model(data: Data, view: Relational, examples: RowExamples) -> Relatio
         row_set=home.row_set,
         column=home.column,
     )
+
+
+def _fits(named: NamedExamples, table: FeatureTable) -> bool:
+    """Whether sums by name, of which each leaf of a tree keeps its own, fit into memory."""
+    return int(table.binned.starts[-1]) * (2 * named.number + 1) <= _MOST_CELLS
 
 
 def _loss(examples: RowExamples) -> Loss:

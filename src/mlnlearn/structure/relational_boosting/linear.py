@@ -115,13 +115,13 @@ def design_of(run: BoostingRun) -> TestDesign:
     for number in np.argsort(-gains, kind="stable"):
         if len(chosen) == most:
             break
-        own = run.passed(tests[number][1], rows)
+        own = run.table.binned.passes(tests[number][1], rows)
         key = np.packbits(own if own[0] else ~own).tobytes()
         chosen.setdefault(key, tests[number])
     everything = np.arange(len(run.label))
     found: Singles = np.zeros((len(everything), len(chosen)), np.float32)
     for place, (_, of_bins) in enumerate(chosen.values()):
-        found[:, place] = run.passed(of_bins, everything)
+        found[:, place] = run.table.binned.passes(of_bins, everything)
     return TestDesign(tuple(test for test, _ in chosen.values()), found)
 
 

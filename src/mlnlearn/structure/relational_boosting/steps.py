@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.model.relational.axis import ByName
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
 from mlnlearn.structure.relational_boosting.folds import Strata
 from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
 from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
+from mlnlearn.structure.relational_boosting.name_grow import grow_by_name, leaf_values
 
 _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
@@ -75,6 +78,8 @@ class BoostingRun:
         Of all examples, those that do not take part among them.
     trees
         So far.
+    named
+        The names of examples on an axis: leaves of its trees have a value for each.
     """
 
     table: FeatureTable
@@ -84,6 +89,7 @@ class BoostingRun:
     strata: Strata
     settings: TreeStepSettings
     usable: NDArray[np.bool_]
+    named: NamedExamples | None = None
 
     def __post_init__(self) -> None:
         self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
@@ -104,19 +110,33 @@ class BoostingRun:
         """
         number = len(self.trees)
         rows, gradients, curvatures = self.drawn_slopes(number)
-        seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
-        root = grow(self.table.binned, rows, seen, curved, self._chosen(number), self.settings.size)
-        nodes = _by_level(root)
+        nodes = _by_level(self._grown(number, rows, gradients, curvatures))
         places = self._places([None if node.cut is None else node.cut.bins for node in nodes])
         if len(rows) < len(self.rows):
             gradients, curvatures = self._slopes(self.rows)
-        own = places[self.rows]
-        slopes = (*gradients.T, *curvatures.T)
-        summed = [np.bincount(own, column, len(nodes)) for column in slopes]
-        sums: Floats = np.stack(summed, axis=1).astype(np.float64, copy=False)
+        sums = self._sums(places[self.rows], len(nodes), (*gradients.T, *curvatures.T))
         tree = self._finished(nodes, sums, self._rate(number))
         self._add(tree, places)
         return tree
+
+    def _grown(self, number: int, rows: Ints, gradients: Floats, curvatures: Floats) -> GrowingNode:
+        binned, size, use = self.table.binned, self.settings.size, self._chosen(number)
+        if self.named is not None:
+            return grow_by_name(binned, rows, (gradients, curvatures), self.named, use, size)
+        seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
+        return grow(binned, rows, seen, curved, use, size)
+
+    def _sums(self, nodes: Ints, number: int, slopes: Sequence[Floats]) -> Floats:
+        """Return the sums of slopes of its examples by their nodes, a row each; and by names."""
+        names = 1
+        if self.named is not None:
+            names = self.named.number
+            nodes = names * nodes + self.named.places[self.rows]
+        summed = [np.bincount(nodes, column, names * number) for column in slopes]
+        sums: Floats = np.stack(summed, axis=1).astype(np.float64, copy=False)
+        if names == 1:
+            return sums
+        return sums.T.reshape(len(slopes), number, names).swapaxes(0, 1).reshape(number, -1)
 
     def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
@@ -126,7 +146,12 @@ class BoostingRun:
 
     def _add(self, tree: FeatureNode, places: Ints) -> None:
         """Add a tree, by the leaf of each example."""
-        self.scores += np.array([node.values for node in _by_level(tree)])[places]
+        nodes = _by_level(tree)
+        if self.named is not None and tree.by_name is not None:
+            table = np.array([node.by_name.values for node in nodes if node.by_name])
+            self.scores[:, 0] += table[places, self.named.places]
+        else:
+            self.scores += np.array([node.values for node in nodes])[places]
         self.trees.append(tree)
 
     def _places(self, tests: Sequence[BinTest | None]) -> Ints:
@@ -223,27 +248,32 @@ class BoostingRun:
         rate
             How far the step goes.
         """
-        done: dict[int, FeatureNode] = {}
-        last = len(nodes)
-        for at in reversed(range(len(nodes))):
+        places = [*_places_below(nodes)]
+        for at, below in reversed(places):
+            sums[at] = sums[below] + sums[below + 1]
+        found = self._leaves_of(nodes, sums, rate)
+        for at, below in reversed(places):
             cut = nodes[at].cut
-            if cut is None:
-                done[at] = FeatureNode(self._values(sums[at], rate))
-                continue
-            last -= 2
-            sums[at] = sums[last] + sums[last + 1]
+            assert cut is not None
             test = self._test(cut.feature, cut.passing)
-            below = done.pop(last), done.pop(last + 1)
-            done[at] = FeatureNode(self._values(sums[at], rate), test, *below)
-        return done[0]
+            found[at] = replace(found[at], test=test, yes=found[below], no=found[below + 1])
+        return found[0]
 
-    def _values(self, sums: Floats, rate: float) -> tuple[float, ...]:
-        """Return what a node adds to the scores of its examples."""
-        gradient, curvature = sums.reshape(2, -1)
-        found: tuple[float, ...] = tuple(
-            (rate * gradient / (curvature + self.settings.size.ridge)).tolist()
-        )
-        return found
+    def _leaves_of(
+        self, nodes: Sequence[GrowingNode], sums: Floats, rate: float
+    ) -> list[FeatureNode]:
+        """Return each node as if it were a leaf: what it adds to the scores of its examples."""
+        ridge = self.settings.size.ridge
+        if self.named is None:
+            gradients, curvatures = np.split(sums, 2, axis=1)
+            values = rate * gradients / (curvatures + ridge)
+            return [FeatureNode(tuple(row)) for row in values.tolist()]
+        leaves = np.array([node.cut is None for node in nodes])
+        means, names = leaf_values(sums, leaves, ridge)
+        return [
+            FeatureNode((mean,), by_name=ByName(self.named.axis, tuple(row)))
+            for mean, row in zip((rate * means).tolist(), (rate * names).tolist(), strict=True)
+        ]
 
     def _test(self, feature: int, passing: NDArray[np.bool_]) -> Test:
         table = self.table
@@ -260,16 +290,10 @@ class BoostingRun:
 
     def passes(self, test: Test, rows: Ints) -> NDArray[np.bool_]:
         """Return which examples pass a test."""
-        return self.passed(self.bins_of(test), rows)
-
-    def passed(self, test: BinTest, rows: Ints) -> NDArray[np.bool_]:
-        """Do the same for a test of bins."""
-        binned = self.table.binned
-        place, passing = test
-        if place >= binned.dense:
-            return binned.has(place - binned.dense)[rows]
-        found: NDArray[np.bool_] = passing[binned.bins[place][rows]]
-        return found
+        if self.named is not None and test.feature == self.named.axis.feature:
+            wanted = np.isin(self.named.axis.names, test.names)  # rare names have no bins
+            return np.asarray(wanted[self.named.places[rows]])
+        return self.table.binned.passes(self.bins_of(test), rows)
 
     def bins_of(self, test: Test) -> BinTest:
         """Return the number of the feature of a test, and which of its bins pass."""
@@ -287,6 +311,15 @@ def _by_level(root: _AnyNode) -> list[_AnyNode]:
         if node.yes is not None and node.no is not None:
             nodes += [node.yes, node.no]
     return nodes
+
+
+def _places_below(nodes: Sequence[GrowingNode]) -> Iterator[tuple[int, int]]:
+    """Yield the places of inner nodes, level by level, each with that of the first node below."""
+    below = 1
+    for at, node in enumerate(nodes):
+        if node.cut is not None:
+            yield at, below
+            below += 2
 
 
 def strata_of(loss: Loss, label: Floats, rows: Ints, most: int) -> Strata:
