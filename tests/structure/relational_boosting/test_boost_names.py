@@ -251,3 +251,27 @@ def test_names_that_do_not_recur_are_no_axis():
     assert found(lambda number: [f"a{number}", f"b{number}"]) is None
     assert found(lambda number: ["a"]) is None
     assert found(lambda number: [f"v{k}" for k in range(41)]) is None
+
+
+def test_what_raises_some_names_and_lowers_others_is_opened():
+    rng = np.random.default_rng(1)
+    genes, roles, motifs, causes = 300, 16, 20, 6
+    has = rng.random((genes, motifs)) < 0.25
+    effects = np.zeros((motifs, roles))
+    for motif in range(causes):  # over all names, they come to nothing
+        effects[motif] = 1.5 * rng.permutation(np.where(np.arange(roles) % 2, 1.0, -1.0))
+    chance = 1.0 / (1.0 + np.exp(1.2 - (has - 0.25) @ effects))
+    plays = rng.random(chance.shape) < chance
+    facts = {
+        "function": [(f"G{gene}", f"R{role}") for gene, role in np.argwhere(plays)],
+        "has": [(f"G{gene}", f"M{motif}") for gene, motif in np.argwhere(has)],
+    }
+    schema = Schema.of("function(gene,role)", "has(gene,motif)")
+    learner = RelationalBoost(target="function", max_rules=0, own_facts=False)
+    fitted = learner.fit(Database.from_facts(schema, facts))
+    tested = " ".join(map(str, fitted.model.features()))
+    assert fitted.notes.axis == "its role"
+    assert all(f"motif = M{motif}" in tested for motif in range(causes))
+    base, best = fitted.notes.curve[0], min(fitted.notes.curve)
+    least = -np.mean(np.where(plays, np.log(chance), np.log(1.0 - chance)))
+    assert base - best > 0.5 * (base - least)

@@ -72,6 +72,9 @@ class OpenSettings:
         Of samples.
     together
         Whether names are looked at two by two.
+    two_labels
+        Whether examples have one of two labels, which the first of their gradients tells: samples
+        have as many of either.
     """
 
     max_links: int
@@ -80,6 +83,7 @@ class OpenSettings:
     min_examples: int
     seed: int
     together: bool = False
+    two_labels: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +173,7 @@ class FeatureSearch:
     def _sampled(self) -> _Sample:
         """Return examples that features are scored on, all or as many as are enough to tell."""
         rows = np.flatnonzero(self.curvatures.sum(axis=1) > 0)
-        single = self.gradients.shape[1] == 1
-        true = self.gradients[rows, 0] > 0 if single else None
+        true = self.gradients[rows, 0] > 0 if self.settings.two_labels else None
         most = _SAMPLE
         if true is not None:
             rarer = int(min(true.sum(), (~true).sum()))
@@ -228,7 +231,7 @@ class FeatureSearch:
         search = ClosingSearch(self.evaluator.hops, self.base, most)
         found: dict[AnyFeature, NDArray[np.bool_]] = {}
         for number in range(1 + len(self.folds)):
-            gradients = self.gradients
+            gradients = self.gradients[:, :1] if self.settings.two_labels else self.gradients
             if number:
                 gradients = gradients.copy()
                 gradients[self.folds[number - 1]] = 0.0

@@ -210,8 +210,12 @@ class RelationalBoost(Learner[RelationalModel, BoostNotes]):
         run = _Learning(self, view, examples, named)
         yield run.fitted(())
         table, kept = run.open(), journal or Journal()
-        plain = table.without([run.reads_own(feature) for feature in table.features])
-        yield from run.choose(plain, course, kept)
+        run.notes = replace(run.notes, features=len(table.features))
+        yield from run.choose(run.without_own(table), course, kept)
+        if run.named is not None and run.by_name is not None:
+            table = run.by_name
+            run.notes = replace(run.notes, features=len(table.features))
+        plain = run.without_own(table)
         if plain is table:
             yield from run.refit(plain, course, kept)
             return
@@ -247,6 +251,7 @@ class _Learning:
         self.learner, self.view, self.examples = learner, view, examples
         self.tries_named = tries_named
         self.named: NamedExamples | None = None
+        self.by_name: FeatureTable | None = None  # features opened for leaves with values by name
         self.rows = np.flatnonzero(examples.known)
         if not len(self.rows):
             raise InputError(f"{learner.target}: no example has a label to learn from")
@@ -299,12 +304,16 @@ class _Learning:
             learner.rate, learner.share, learner.max_rows, size, learner.seed, longer
         )
 
-    def open(self) -> FeatureTable:
+    def open(self, named: NamedExamples | None = None) -> FeatureTable:
+        """Open features: those that tell of labels, or of those of some names, too."""
         learner, examples = self.learner, self.examples
         start = self.loss.start(self.label[self.rows], examples.weight[self.rows])
         scores = np.repeat(start[None], len(self.label), axis=0)
         weight = np.where(examples.known, examples.weight, 0.0)
         gradients, curvatures = self.loss.slopes(scores, self.label, weight)
+        if named is not None:
+            gradients = named.mixtures(gradients, learner.seed)
+            curvatures = np.repeat(curvatures, gradients.shape[1], axis=1)
         timed = examples.base.times is not None
         search = FeatureSearch(
             self._evaluator(timed),
@@ -319,11 +328,14 @@ class _Learning:
                 self.settings.size.min_examples,
                 learner.seed,
                 examples.home.column is None,
+                self.loss.outputs == 1,
             ),
         )
-        table = search.table()
-        self.notes = replace(self.notes, features=len(table.opened) + len(table.columns))
-        return table
+        return search.table()
+
+    def without_own(self, table: FeatureTable) -> FeatureTable:
+        """Return the features that read no labels of other rows; the table itself if all are so."""
+        return table.without([self.reads_own(feature) for feature in table.features])
 
     def _evaluator(self, timed: bool) -> Evaluator:
         """Return what evaluates features; where the view holds labels, it hides each row's own."""
@@ -352,15 +364,18 @@ class _Learning:
         self, best: FoldRuns, table: FeatureTable, course: Course, journal: Journal, key: str
     ) -> Iterator[FoldRuns]:
         """Make runs that are taken in place of the first ones if held-out examples gain clearly."""
-        tried: list[tuple[str, str, float, NamedExamples | None]] = []
+        tried: list[tuple[str, str, FeatureTable, float, NamedExamples | None]] = []
         if self.tries_bold and best.steps:
-            tried.append(("bold", "trees that trust small gains", 0.0, None))
-        if self.tries_named is not None and _fits(self.tries_named, table):
+            tried.append(("bold", "trees that trust small gains", table, 0.0, None))
+        if self.tries_named is not None:
+            self.by_name = self.open(self.tries_named)
+            own = self.without_own(self.by_name)
             of_names = "leaves with a value for each name"
-            tried.append(("names", of_names, 1.0, self.tries_named))
-            tried.append(("bold names", of_names, 0.0, self.tries_named))
-        for name, said, caution, named in tried:
-            runs = self._fold_runs(table, caution, named)
+            for name, caution in (("names", 1.0), ("bold names", 0.0)):
+                if _fits(self.tries_named, own):
+                    tried.append((name, of_names, own, caution, self.tries_named))
+        for name, said, used, caution, named in tried:
+            runs = self._fold_runs(used, caution, named)
             for number in runs.go(
                 self.learner.steps, course, journal, f"{key}{name}, ", best.curve
             ):

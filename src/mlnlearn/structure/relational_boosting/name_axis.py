@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.aggregates import Ints
+from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational
 from mlnlearn.model.relational.axis import Axis
 from mlnlearn.model.relational.features import Feature, Forward
 
 _MOST_NAMES = 40
+_MIXTURES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,15 @@ class NamedExamples:
     def number(self) -> int:
         """How many names there are."""
         return len(self.axis.names)
+
+    def mixtures(self, values: Floats, seed: int) -> Floats:
+        """Return values of examples, and a few columns in which those of half of the names turn.
+
+        What raises some names and lowers others is seen in the latter, whichever these are.
+        """
+        rng = np.random.default_rng([seed, 2])
+        signs = rng.choice([-1.0, 1.0], (self.number, _MIXTURES))
+        return np.concatenate([values, values * signs[self.places]], axis=1)
 
 
 def named_examples(view: Relational, examples: RowExamples) -> NamedExamples | None:
