@@ -18,6 +18,22 @@ def test_keys_unpack_to_their_columns():
         np.testing.assert_array_equal(column, found)
 
 
+@pytest.mark.parametrize(
+    "sizes", [[1], [1, 1], [2**31 - 1, 2**29, 3], [3, 49, 7, 2**31 - 1], [2**31 - 1, 2**31 - 1]]
+)
+def test_keys_of_all_sizes_unpack(sizes):
+    rng = np.random.default_rng(2)
+    drawn = np.stack([rng.integers(0, size, 3000) for size in sizes])
+    highest = np.array(sizes)[:, None] - 1
+    # codes at the ends, where a quotient that is one off would show
+    codes = np.where(rng.random(drawn.shape) < 0.3, 0, drawn)
+    codes = np.where(rng.random(drawn.shape) < 0.3, highest, codes)
+    keys = pack(codes, sizes)
+    before = keys.copy()
+    np.testing.assert_array_equal(unpack(keys, sizes), codes)
+    np.testing.assert_array_equal(keys, before)
+
+
 def test_keys_that_do_not_fit_are_refused():
     assert pack([np.zeros(1, np.int64)] * 3, [2**31, 2**31, 2]) is None
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.data.sampling import MOST_KEYS, keys_of
-from mlnlearn.data.sampling import unpack as keys_to_columns
 from mlnlearn.errors import CountOverflowError
 
 Ints = NDArray[np.int64]
@@ -18,6 +17,7 @@ Codes = NDArray[np.int32]
 AnyInts = NDArray[np.integer]
 
 _TOP = 2**63 - 1
+_EXACT = 2**53  # whole numbers below this are floats without a rounding
 
 
 def pack(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints | None:
@@ -29,7 +29,33 @@ def pack(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints | None:
 
 def unpack(keys: Ints, sizes: Sequence[int]) -> list[Codes]:
     """Undo `pack`."""
-    return list(keys_to_columns(keys, sizes))
+    columns = np.empty((len(sizes), len(keys)), np.int32)
+    left = keys.astype(np.int64)
+    for place in range(len(sizes) - 1, 0, -1):
+        _take_apart(left, max(sizes[place], 1), columns[place])
+    if len(sizes):
+        columns[0] = left
+    return list(columns)
+
+
+@njit(cache=True, nogil=True)
+def _take_apart(keys, size, rests):  # type: ignore[no-untyped-def]
+    """Divide keys; a product with the inverse takes a tenth of the time of a division."""
+    inverse = 1.0 / size
+    for row in range(len(keys)):
+        key = keys[row]
+        if key < _EXACT:
+            quotient = np.int64(key * inverse)  # or next to it
+            rest = key - quotient * size
+            if rest < 0:
+                quotient, rest = quotient - 1, rest + size
+            elif rest >= size:
+                quotient, rest = quotient + 1, rest - size
+        else:
+            quotient = key // size
+            rest = key - quotient * size
+        keys[row] = quotient
+        rests[row] = rest
 
 
 def common_keys(

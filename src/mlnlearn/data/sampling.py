@@ -78,7 +78,9 @@ def unpack(keys: Keys, sizes: Sequence[int]) -> NDArray[np.int32]:
     """
     columns = table_with_owner(len(sizes), len(keys))
     for place in range(len(sizes) - 1, 0, -1):
-        keys, columns[place] = np.divmod(keys, sizes[place])
+        before = keys // sizes[place]  # many times as fast as the rest, or both, by a division
+        columns[place] = keys - before * sizes[place]
+        keys = before
     if len(sizes):
         columns[0] = keys
     return columns
