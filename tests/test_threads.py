@@ -9,7 +9,7 @@ import pytest
 import mlnlearn as ml
 from mlnlearn.resources import in_use
 from mlnlearn.run import Fitted, Notes, OutOfTimeError, check_time, drive, workers_of_run
-from mlnlearn.threads import in_order
+from mlnlearn.threads import in_order, in_shares
 
 
 def within(workers, action):
@@ -78,7 +78,7 @@ def test_threads_of_a_process_that_forked_are_its_own():
     script = """
 import os, mlnlearn as ml
 from mlnlearn.run import Fitted, Notes, drive
-from mlnlearn.threads import in_order
+from mlnlearn.threads import in_order, in_shares
 def shared(course):
     yield Fitted(list(in_order(abs, range(-9, 0))), Notes())
 expected = drive(ml.Run(workers=2), shared).model
@@ -90,3 +90,32 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["0"], done.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_shares_are_done_by_as_many_threads_and_put_in_order(workers):
+    threads = set()
+    gate = threading.Barrier(workers)
+
+    def noted(number):
+        if threading.current_thread() not in threads:
+            threads.add(threading.current_thread())
+            gate.wait(10)  # no thread takes the share of another
+        return number, list(in_shares(abs, [-number, number], [1, 1])), workers_of_run()
+
+    found = within(workers, lambda: in_shares(noted, range(20), range(20)))
+    assert found == [(number, [number, number], workers) for number in range(20)]
+    assert len(threads) == workers
+
+
+def test_an_error_in_a_share_is_told_when_all_are_done():
+    done = []
+
+    def fail(number):
+        if number == 19:  # the largest, which the caller takes
+            raise ValueError("nineteen")
+        done.append(number)
+
+    with pytest.raises(ValueError, match="nineteen"):
+        within(2, lambda: in_shares(fail, range(20), range(20)))
+    assert len(done) >= 10

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mlnlearn.threads import in_order
+from mlnlearn.threads import in_shares
+from mlnlearn.weights.choice_kernels import choice_slope
 from mlnlearn.weights.objective import Floats
 
 Numbers = NDArray[np.int64]
@@ -107,6 +108,11 @@ class Rows:
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value, and the gradient over the rows' own features."""
+        if self.blocks is not None and isinstance(self.counts, csr_array):
+            table = self.counts.indptr, self.counts.indices, self.counts.data
+            choices = self.true, self.total, self.blocks.members, self.blocks.starts
+            value, slope = choice_slope(weights[self.features], *table, *choices)
+            return value, slope
         scores = self.scores(weights)
         norms = self.norms(scores)
         value = float(self.true @ scores - self.total @ norms)
@@ -189,10 +195,13 @@ class RowLikelihood:
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient."""
         total, gradient = 0.0, np.zeros(len(weights))
-        shared = in_order if sum(part.entries for part in self.rows) > _SHARED else map
-        for part, (value, slope) in zip(
-            self.rows, shared(lambda part: part(weights), self.rows), strict=True
-        ):
+        parts = list(self.rows)
+        sizes = [part.entries for part in parts]
+        if sum(sizes) > _SHARED:
+            found = in_shares(lambda part: part(weights), parts, sizes)
+        else:
+            found = [part(weights) for part in parts]
+        for part, (value, slope) in zip(parts, found, strict=True):
             total += value
             gradient[part.features] += slope
         return total, gradient
