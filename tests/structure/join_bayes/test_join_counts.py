@@ -7,6 +7,7 @@ import pytest
 
 from join_worlds import as_counter, brute_counts, chain_tables, counter_of, flag_tables, self_tables
 from mlnlearn.data.catalog import VARIABLE, benchmark_tables
+from mlnlearn.structure.join_bayes.family_counts import FamilyCounter, _FamilyJob
 from mlnlearn.structure.join_bayes.folds import entity_folds
 from mlnlearn.structure.join_bayes.score import bdeu
 
@@ -56,6 +57,26 @@ def test_given_links_kept_entities_and_wider_scopes(seed):
         expected = brute_counts([database], layout, nodes, scope, true, keep)
         found = counter.count(nodes, scope=scope, true=true, keep=keep)
         assert as_counter(found) == expected
+
+
+def test_links_are_summed_once_for_several_families_and_anew_for_other_values(monkeypatch):
+    database, mapping = chain_tables(2, size=8)
+    data = counter_of([database], mapping).data
+    ab, bc, _ = data.layout.relationships
+    [ax] = [node for node in data.layout.attributes if str(node) == "ax(a)"]
+    made, true = [], _FamilyJob._true
+    monkeypatch.setattr(_FamilyJob, "_true", lambda job, r: made.append(r) or true(job, r))
+    counter = FamilyCounter(data)
+    whole = counter.count([ax, *ab.attributes], true=[ab, bc])
+    before, spent = len(made), counter.work.spent
+    again = FamilyCounter(data)
+    assert as_counter(again.count([ax, *ab.attributes], true=[ab, bc])) == as_counter(whole)
+    assert len(made) == before  # nothing was summed again, though it is as much work
+    assert again.work.spent == spent
+    turned = data.completed({"ax": 1 - data.values["ax"]})
+    other = FamilyCounter(turned).count([ax, *ab.attributes], true=[ab, bc])
+    assert len(made) > before
+    assert as_counter(other) == {(1 - x, *rest): n for (x, *rest), n in as_counter(whole).items()}
 
 
 def test_databases_are_counted_apart_and_pools_together():

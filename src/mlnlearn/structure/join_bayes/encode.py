@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.cache import Shelf
 from mlnlearn.counting.arrays import Codes, Ints, rows_of, times
 from mlnlearn.counting.objects import Objects
+from mlnlearn.counting.sparse import SparseTable
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
+from mlnlearn.resources import in_use
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 
 
@@ -73,6 +76,8 @@ class EncodedData(CountedData):
         For each attribute's predicate, the code of every entity or link.
     unknown
         For each attribute's predicate that has any, the entities or links of unknown value.
+    summed
+        Tables of links in which entities were replaced by what is asked of them, for many counts.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class EncodedData(CountedData):
             relationship.predicate.name: self.objects.relation(relationship.predicate)[1:]
             for relationship in layout.relationships
         }
+        self.summed: Shelf[SparseTable[str]] = in_use().cache.shelf(self)
         self.values: dict[str, Codes] = {}
         for node in layout.attributes:
             if node.main:
@@ -112,19 +118,25 @@ class EncodedData(CountedData):
 
         `unknown` stays as it is: it says which values were not there at first.
         """
-        other = copy.copy(self)
+        other = self._copy()
         other.values = {**self.values, **values}
         return other
 
     def stacked(self, completions: Sequence[EncodedData]) -> EncodedData:
         """Return the tables of entities of several completions below one another, without links."""
-        other = copy.copy(self)
+        other = self._copy()
         names = [node.predicate.name for node in self.layout.attributes]
         other.values = {
             name: np.concatenate([part.values[name] for part in completions]) for name in names
         }
         other.owner = {kind: np.tile(owner, len(completions)) for kind, owner in self.owner.items()}
         other.links, other.unknown = {}, {}
+        return other
+
+    def _copy(self) -> EncodedData:
+        """Return a copy whose values may be replaced: none of its tables were summed."""
+        other = copy.copy(self)
+        other.summed = in_use().cache.shelf(other)
         return other
 
     @property

@@ -6,7 +6,7 @@ as no other link needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -216,20 +216,45 @@ class _FamilyJob(MoebiusJob):
     def flat(self, true: tuple[str, ...]) -> Table:
         """Count with some relationships true, whatever the others are."""
         relationships = [self.counter.relationships[name] for name in true]
-        links = [self._links(relationship) for relationship in relationships]
-        linked = {self.asked.stands_for(v) for r in relationships for v in r.variables}
+        entities = [{_entity(self.asked.stands_for(v)) for v in r.variables} for r in relationships]
         tables = [
-            self._forget(table, [*links[:place], *links[place + 1 :]])
-            for place, table in enumerate(links)
+            self._links(relationship, set().union(*entities[:place], *entities[place + 1 :]))
+            for place, relationship in enumerate(relationships)
         ]
-        tables += [self._alone(v) for v in self.asked.variables if v not in linked]
-        entities = {_entity(variable) for variable in self.asked.variables}
+        linked = set().union(*entities)
+        tables += [self._alone(v) for v in self.asked.variables if _entity(v) not in linked]
+        every = {_entity(variable) for variable in self.asked.variables}
         room, tally = Room(in_use().nbytes, "a count over several tables"), self.counter.work.add
-        return join_all(
-            tables or [self._nothing()], entities, self._profiled, self.sizes, room, tally
-        )
 
-    def _links(self, relationship: Relationship) -> Table:
+        def reduced(table: Table, others: Sequence[Table]) -> tuple[Table, set[str]]:
+            return self._profiled(table, {name for other in others for name in other.columns})
+
+        return join_all(tables or [self._nothing()], every, reduced, self.sizes, room, tally)
+
+    def _links(self, relationship: Relationship, needed: Collection[str]) -> Table:
+        """Return the links, in which entities that are not needed are replaced by their profiles.
+
+        Many families ask for the same, which is then made once, as far as there is room for it.
+        """
+        name = relationship.predicate.name
+        self.counter.work.add(self.data.link_count(name))
+        if self.asked.merged or self.asked.only:
+            return self._forget(self._true(relationship), needed)
+        entities = tuple(
+            None if _entity(v) in needed else (self.attributes[v], v in self.asked.keep)
+            for v in relationship.variables
+        )
+        own = tuple(node for node in relationship.attributes if node in self.asked.nodes)
+        found = self.data.summed.get((name, entities, own))
+        if found is None:
+            links = self._true(relationship)
+            found = self._forget(links, needed)
+            if len(found) < len(links):  # those of whom nothing is forgotten are as soon made anew
+                self.data.summed.put((name, entities, own), found)
+        return found
+
+    def _true(self, relationship: Relationship) -> Table:
+        """Return the links with the entities joined, and with what is asked of the links."""
         entities = self.data.links[relationship.predicate.name]
         columns: dict[str, Codes] = {}
         alike = np.ones(entities.shape[1], np.bool_)
@@ -243,7 +268,6 @@ class _FamilyJob(MoebiusJob):
         for node in relationship.attributes:
             if node in self.asked.nodes:
                 columns[str(node)] = self.data.values[node.predicate.name]
-        self.counter.work.add(entities.shape[1])
         owner = self.data.owner[relationship.predicate.types[0]]
         columns[POPULATION] = owner[entities[0]]
         if not alike.all():
@@ -257,23 +281,23 @@ class _FamilyJob(MoebiusJob):
         if variable in self.asked.only:
             entities = entities[self.asked.only[variable] :][:1]
         columns = {_entity(variable): entities, POPULATION: owner[entities]}
-        return self._forget(SparseTable(columns, np.ones(len(entities), np.int64)), [])
+        return self._forget(SparseTable(columns, np.ones(len(entities), np.int64)), ())
 
     def _nothing(self) -> Table:
         every = np.arange(self.data.populations, dtype=np.int32)
         return SparseTable({POPULATION: every}, np.ones(len(every), np.int64))
 
-    def _forget(self, table: Table, others: Sequence[Table]) -> Table:
-        """Replace entities that no other table asks for by their profiles, and sum."""
-        table, keep = self._profiled(table, others)
+    def _forget(self, table: Table, needed: Collection[str]) -> Table:
+        """Replace entities that are not needed by their profiles, and sum."""
+        table, keep = self._profiled(table, needed)
         return table if len(keep) == len(table.columns) else sum_out(table, keep, self.sizes)
 
-    def _profiled(self, table: Table, others: Sequence[Table]) -> tuple[Table, set[str]]:
-        """Add the profiles of entities that no other table asks for; name the columns to keep."""
+    def _profiled(self, table: Table, needed: Collection[str]) -> tuple[Table, set[str]]:
+        """Add the profiles of entities that are not needed; name the columns to keep."""
         columns, keep = dict(table.columns), set(table.columns)
         for variable in self.asked.variables:
             name = _entity(variable)
-            if name not in columns or any(name in other.columns for other in others):
+            if name not in columns or name in needed:
                 continue
             if self.attributes[variable] and _profile(variable) not in columns:
                 profile, _ = self.counter.profiles(self.attributes[variable])
