@@ -10,8 +10,18 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Index, Ints, common_keys, group_sums, times
+from mlnlearn.counting.arrays import (
+    Codes,
+    Index,
+    Ints,
+    common_keys,
+    group_sums,
+    overflow,
+    times,
+    unpack,
+)
 from mlnlearn.counting.budget import Room
+from mlnlearn.counting.match_sums import add_matches
 from mlnlearn.data.sampling import MOST_KEYS
 
 N = TypeVar("N", bound=Hashable)
@@ -25,8 +35,10 @@ _GROUPING, _GROUPING_COLUMN = 72, 8
 _PROBING = 48
 # keys, their order and sorted copies, of the table that is looked up in;
 _INDEXING = 48
-# numbers of the rows that are joined, and their counts.
+# numbers of the rows that are joined, and their counts;
 _JOINING = 48
+# what a row adds to the place of a sum, and sums by place.
+_ADDING = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,9 +139,13 @@ def join(
     matches = _Matches(probe, other, bounds, room)
     if tally is not None:
         tally(matches.total)
-    whole = len(names) == len(both)
-    made = _whole if whole else _summed
-    return made(matches, names, bounds, matches.room)
+    if len(names) == len(both):
+        return _whole(matches, names, bounds, matches.room)
+    places = math.prod(max(bounds[name], 1) for name in names)
+    rows, room = len(probe) + len(other), matches.room
+    if places <= max(4 * matches.total, 1 << 10) and _ADDING * (rows + places) <= room.nbytes:
+        return _added_by_place(matches, names, [bounds[name] for name in names])
+    return _summed(matches, names, bounds, room)
 
 
 def join_all(
@@ -242,6 +258,30 @@ def _whole(
         for name in names:
             columns[name][place] = piece.columns[name]
     return SparseTable(columns, counts)
+
+
+def _added_by_place(
+    matches: _Matches[N], names: Sequence[N], sizes: Sequence[int]
+) -> SparseTable[N]:
+    """Return a join with columns summed out, where the rows of the answer can be but few."""
+    probe, other = matches.probe, matches.other
+    sums = np.zeros(math.prod(max(size, 1) for size in sizes), np.int64)
+    seen = np.zeros(len(sums), np.bool_)
+    first, second = np.zeros(len(probe), np.int64), np.zeros(len(other), np.int64)
+    step = len(sums)
+    for name, size in zip(names, sizes, strict=True):
+        step //= max(size, 1)
+        if name in probe.columns:
+            first += probe.columns[name] * np.int64(step)
+        else:
+            second += other.columns[name] * np.int64(step)
+    order = np.empty(0, np.int64) if matches.index.order is None else matches.index.order
+    left, right = (first, probe.counts), (second, other.counts)
+    if not add_matches(sums, seen, left, right, matches.starts, matches.lengths, order):
+        highest = [float(np.abs(table.counts).max()) for table in (probe, other)]
+        raise overflow(highest[0] * highest[1] * matches.total)
+    found = np.flatnonzero(seen)
+    return SparseTable(dict(zip(names, unpack(found, sizes), strict=True)), sums[found])
 
 
 def _summed(
