@@ -302,15 +302,19 @@ class MoebiusJob(ABC):
                 columns[name] = np.full(rows, int(holds), np.int32)
             else:
                 columns[name] = table.columns[name]
-        counts = times(table.counts, self.spread[table.columns[POPULATION]])
-        return SparseTable(columns, sign * counts)
+        counts = table.counts
+        if self.asked.outside:
+            counts = times(counts, self.spread[table.columns[POPULATION]])
+        return SparseTable(columns, counts if sign == 1 else -counts)
 
     def _merge(self, parts: Sequence[Table]) -> Counts:
         """Add up the signed parts, spell the profiles out, and drop unknown values if told so."""
-        names = list(parts[0].columns)
-        columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
-        counts = np.concatenate([part.counts for part in parts])
-        merged = sum_out(SparseTable(columns, counts), names, self.sizes)
+        together, names = parts[0], list(parts[0].columns)
+        if len(parts) > 1:
+            columns = {n: np.concatenate([part.columns[n] for part in parts]) for n in names}
+            counts = np.concatenate([part.counts for part in parts])
+            together = SparseTable(columns, counts)
+        merged = sum_out(together, names, self.sizes)
         codes = dict(merged.columns)
         for name, (nodes, values) in self.described.items():
             rows = codes[name]
@@ -318,9 +322,10 @@ class MoebiusJob(ABC):
         known = merged.counts != 0
         for node in () if self.asked.unknown else self.asked.nodes:
             known &= codes[str(node)] < node.size
-        kept = tuple(codes[name][known] for name in self.kept)
-        found = tuple(codes[str(node)][known] for node in self.asked.nodes)
-        return Counts(self.asked.nodes, found, merged.counts[known], kept)
+        kept = tuple(codes[name] for name in self.kept)
+        found = tuple(codes[str(node)] for node in self.asked.nodes)
+        every = Counts(self.asked.nodes, found, merged.counts, kept)
+        return every if known.all() else every.at(np.flatnonzero(known))
 
 
 def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

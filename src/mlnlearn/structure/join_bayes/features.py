@@ -133,7 +133,7 @@ def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode
     if data.populations > 1:
         first = data.links[node.relationship.name][0] if node.relationship else slice(None)
         marks.append(data.owner[node.predicate.types[0]][first].astype(np.int64))
-    group, chosen = equal_rows(np.stack([*marks, np.zeros(len(truth), np.int64)], axis=1))
+    group, chosen = equal_rows(np.stack(marks or [np.zeros(len(truth), np.int64)], axis=1))
     place = np.full(len(truth), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
     for look, part in zip(looks, counted, strict=True):
@@ -366,8 +366,11 @@ class GroundBuilder(MatrixBuilder):
         if self.owner is None:
             return counts.kept[0].astype(np.int64)
         data, predicate = self.counter.data, self.owner.predicate
+        links = data.links[predicate.name]
+        if len(counts) == links.shape[1] and all(map(np.array_equal, links, counts.kept)):
+            return np.arange(len(counts))  # each link has a row, in order
         sizes = [data.total(kind) for kind in predicate.types]
-        return rows_of(list(data.links[predicate.name]), counts.kept, sizes)
+        return rows_of(list(links), counts.kept, sizes)
 
 
 class _Scorer(GroundBuilder):
