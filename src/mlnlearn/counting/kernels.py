@@ -95,10 +95,23 @@ def group_keys(keys, shift, buckets, distinct, starts, low):  # type: ignore[no-
 
 @njit(cache=True)
 def _search(keys, part, first, known, shift, mask):  # type: ignore[no-untyped-def]
-    """Put the groups that have some keys into `part`, -1 for none."""
+    """Put the groups that have some keys into `part`, -1 for none.
+
+    Most of the time goes into waiting for memory. So where buckets begin, and their first keys, are
+    read for all rows without a branch on what was read: then the processor waits for many at once.
+    """
+    last = len(known) - 1
+    if last < 0:
+        part[:] = -1
+        return
+    for at in range(len(part)):
+        part[at] = first[np.uint64(keys[at] >> shift)]
+    for at in range(len(part)):
+        low = part[at]  # one more than that in an empty bucket is no key of it either
+        part[at] = low + (known[min(low, last)] < keys[at] & mask)
     for at in range(len(part)):
         bucket, key = np.uint64(keys[at] >> shift), keys[at] & mask
-        low, high = first[bucket], first[bucket + np.uint64(1)]
+        low, high = part[at], first[bucket + np.uint64(1)]
         while low + 8 < high:  # a bucket has few keys, unless they crowd
             middle = (low + high) >> 1
             if known[middle] <= key:
