@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlnlearn.model.relational.axis import Axis
+from mlnlearn.model.relational.axis import NameAxis
 from mlnlearn.model.relational.features import Feature
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.histograms import Binned
@@ -62,7 +62,7 @@ def test_the_best_split_is_that_of_its_definition(problem):
     use, everything = np.ones(FEATURES + COLUMNS, np.bool_), np.arange(EXAMPLES)
     slopes[0][(binned.bins[1] > 1) & (names == 2), 0] += 3.0
     slopes[0][(binned.bins[1] > 1) & (names == 3), 0] -= 3.0
-    axis = Axis(1, Feature((), "kind"), tuple("abcde"))
+    axis = NameAxis(1, Feature((), "kind"), tuple("abcde"))
     named = NamedExamples(axis, names)
     cut = grow_by_name(binned, everything, slopes, named, use, settings).cut
 
@@ -92,7 +92,7 @@ def test_chance_does_not_split():
         np.empty(0),
         np.array([np.log(100)]),
     )
-    axis = Axis(1, Feature((), "kind"), tuple("abcde"))
+    axis = NameAxis(1, Feature((), "kind"), tuple("abcde"))
     split = 0
     for _ in range(40):
         slopes = rng.normal(0, 0.5, (EXAMPLES, 1)), np.full((EXAMPLES, 1), 0.25)

@@ -12,7 +12,7 @@ from mlnlearn.model.relational.features import Feature
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class NameAxis:
     """An argument of the target that has few names.
 
     Attributes
@@ -34,7 +34,7 @@ class Axis:
 
         Examples
         --------
-        >>> axis = Axis(1, Feature((), "genre"), ("Folk", "Rock"))
+        >>> axis = NameAxis(1, Feature((), "genre"), ("Folk", "Rock"))
         >>> axis.places(Values(np.array([1.0, 0.0, np.nan]), ["Jazz", "Rock"])).tolist()
         [1, 2, 2]
         """
@@ -49,7 +49,7 @@ class Axis:
 class ByName:
     """A value for each name of an axis."""
 
-    axis: Axis
+    axis: NameAxis
     values: tuple[float, ...]
 
     def of_rows(self, names: Values, other: float) -> Floats:

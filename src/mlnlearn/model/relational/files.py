@@ -13,7 +13,7 @@ from mlnlearn.data.load.mapping import MappingFile
 from mlnlearn.documents import within
 from mlnlearn.errors import InputError
 from mlnlearn.model.boosted.files import SchemaFile
-from mlnlearn.model.relational.axis import Axis, ByName
+from mlnlearn.model.relational.axis import ByName, NameAxis
 from mlnlearn.model.relational.features import (
     AnyFeature,
     Backward,
@@ -276,7 +276,7 @@ def list_from_file(file: ListFile, features: list[AnyFeature], outputs: int) -> 
 
 
 def node_from_file(
-    file: FeatureNodeFile, features: list[AnyFeature], outputs: int, axis: Axis | None = None
+    file: FeatureNodeFile, features: list[AnyFeature], outputs: int, axis: NameAxis | None = None
 ) -> FeatureNode:
     """Undo `node_to_plain`."""
     if len(file.values) != outputs:
@@ -293,7 +293,7 @@ def node_from_file(
     return FeatureNode(values, test, yes, no, named)
 
 
-def _by_name_from_file(file: FeatureNodeFile, axis: Axis | None) -> ByName | None:
+def _by_name_from_file(file: FeatureNodeFile, axis: NameAxis | None) -> ByName | None:
     if isinstance(file.by_name, UnsetType):
         return None
     if axis is None or len(file.values) != 1:
@@ -303,13 +303,13 @@ def _by_name_from_file(file: FeatureNodeFile, axis: Axis | None) -> ByName | Non
     return ByName(axis, tuple(file.by_name))
 
 
-def _axis_from_file(file: AxisFile, features: list[AnyFeature]) -> Axis:
+def _axis_from_file(file: AxisFile, features: list[AnyFeature]) -> NameAxis:
     feature = features[file.feature] if 0 <= file.feature < len(features) else None
     if not isinstance(feature, Feature) or file.argument < 0:
         raise InputError("axis: expected an argument and the number of the feature of its name")
     if len(set(file.names)) < len(file.names):
         raise InputError("axis: a name stands there twice")
-    return Axis(file.argument, feature, tuple(file.names))
+    return NameAxis(file.argument, feature, tuple(file.names))
 
 
 def trees_to_plain(trees: Sequence[FeatureNode], rules: RuleList | None = None) -> dict[str, Any]:

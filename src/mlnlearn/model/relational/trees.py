@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.date_parts import calendar_of
 from mlnlearn.errors import InputError
-from mlnlearn.model.relational.axis import Axis, ByName
+from mlnlearn.model.relational.axis import ByName, NameAxis
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.features import AnyFeature, Backward, Feature, said_number
 
@@ -195,7 +195,7 @@ def features_of(trees: Sequence[FeatureNode]) -> list[AnyFeature]:
     return list(dict.fromkeys([*found, *(() if axis is None else (axis.feature,))]))
 
 
-def axis_of(trees: Sequence[FeatureNode]) -> Axis | None:
+def axis_of(trees: Sequence[FeatureNode]) -> NameAxis | None:
     """Return the axis of the values of trees; None where there is none."""
     return next((tree.by_name.axis for tree in trees if tree.by_name), None)
 

@@ -9,7 +9,7 @@ import numpy as np
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.counting.relational import NAME, Link, Nominal, Relational
-from mlnlearn.model.relational.axis import Axis
+from mlnlearn.model.relational.axis import NameAxis
 from mlnlearn.model.relational.features import Feature, Forward
 
 _MOST_NAMES = 40
@@ -28,7 +28,7 @@ class NamedExamples:
         The place of each example's name; every example has one.
     """
 
-    axis: Axis
+    axis: NameAxis
     places: Ints
 
     @property
@@ -98,5 +98,5 @@ def _named_by(
             return None
     elif number**2 > sum(view[rows].rows for rows in {*view.types.values()} - {to}):
         return None
-    axis = Axis(argument, feature, tuple(column.names[code] for code in used.tolist()))
+    axis = NameAxis(argument, feature, tuple(column.names[code] for code in used.tolist()))
     return NamedExamples(axis, codes.reshape(-1).astype(np.int64))
