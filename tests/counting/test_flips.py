@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from brute import UNLINKED_SCHEMA, brute_flips, unlinked_formulas
+from mlnlearn.cache import ByteCache
 from mlnlearn.counting.duck import DuckEngine
-from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.flips import FlipCounter, flip_counts
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.errors import InputError
@@ -22,7 +23,10 @@ ENGINES = {"memory": MemoryEngine, "duck": DuckEngine}
 
 def all_flips(engine, formula, predicate, exclusive=()):
     """Flip counts of every ground atom: ``{(database, predicate, *names): count}``, zeros out."""
-    flips = flip_counts(engine, formula, predicate, exclusive)
+    return listed(engine, flip_counts(engine, formula, predicate, exclusive), predicate)
+
+
+def listed(engine, flips, predicate):
     found = {}
     for number, database in enumerate(engine.stack.databases):
         atoms = list(product(*(database.domains[kind].names for kind in predicate.types)))
@@ -43,6 +47,20 @@ def rows_lie_in_the_domains(engine, flips):
             members = engine.stack.members(flips.predicate.types[place])
             known = set(zip(members.database.tolist(), members.columns[0].tolist(), strict=True))
             assert known.issuperset(zip(table.database.tolist(), column.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_products_add_is_shared_among_formulas(seed):
+    rng = np.random.default_rng([12, seed])
+    schema = random_schema(rng)
+    engine = MemoryEngine(random_database_list(rng, schema, most=2))
+    counter = FlipCounter(engine, ByteCache(1 << 24).shelf(engine))
+    for _ in range(60):
+        formula = random_clause(rng, schema, variables=3, most=3).formula
+        for predicate in schema.predicates:
+            flips = counter.flips(formula, predicate)
+            expected = all_flips(engine, formula, predicate)
+            assert listed(engine, flips, predicate) == expected
 
 
 @pytest.mark.parametrize("kind", ENGINES)

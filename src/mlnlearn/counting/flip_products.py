@@ -15,7 +15,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints, run_starts, sort_keys, times
+from mlnlearn.counting.arrays import Codes, run_starts, sort_keys, times
 from mlnlearn.counting.flip_tables import FlipProduct, FlipTable, keyed
 from mlnlearn.counting.query import CountTable, Engine, Query
 from mlnlearn.counting.signatures import mixed
@@ -107,9 +107,7 @@ def _parts(atoms: Sequence[Atom], links: Sequence[Variable]) -> list[list[Atom]]
     return [found for _, found in groups]
 
 
-def products(
-    engine: Engine, pattern: Atom, found: Factorised, scale: Ints
-) -> tuple[FlipProduct, ...] | None:
+def products(engine: Engine, pattern: Atom, found: Factorised) -> tuple[FlipProduct, ...] | None:
     """Count the factors; return their products where a table would be large, else None.
 
     Parameters
@@ -120,14 +118,12 @@ def products(
         The flipped atom.
     found
         How its count falls into factors.
-    scale
-        By database, a number to multiply by.
     """
     tables = [engine.table(query) for query in found.factors]
     arguments = [table for table in tables if set(table.variables) - set(found.links)]
     if len(arguments) < 2:
         return None
-    made = list(_by_value(engine.stack, pattern, found.links, tables, scale))
+    made = list(_by_value(engine.stack, pattern, found.links, tables))
     rows = sum(_rows(part, len(engine.stack)) for part in made)
     if 0 < rows <= (_LISTED_BY_VALUE if found.links else _LISTED):
         return None
@@ -144,15 +140,14 @@ def _by_value(
     pattern: Atom,
     links: Sequence[Variable],
     tables: Sequence[CountTable],
-    scale: Ints,
 ) -> Iterator[FlipProduct]:
     """Yield the product for each choice of values of the links, but for those that are zero."""
     for values in product(*(_values(tables, link) for link in links)):
         chosen = dict(zip(links, values, strict=True))
-        number, factors = scale, []
+        number, factors = np.ones(len(stack), np.int64), []
         for part in (_where(table, chosen) for table in tables):
             if part.variables:
-                factors.append(keyed(stack, pattern, part, part.counts))
+                factors.append(keyed(stack, pattern, part))
             else:
                 number = times(number, np.array(part.per_database(len(stack)), np.int64))
         present = np.flatnonzero(number).astype(np.int32)

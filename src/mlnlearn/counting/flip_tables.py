@@ -214,7 +214,7 @@ def table_rows(
     return places_among(keys, wanted)
 
 
-def keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> FlipTable:
+def keyed(stack: Stack, pattern: Atom, table: CountTable) -> FlipTable:
     """Turn counts by variables into counts by the places where these stand, constants included."""
     places, columns = [], []
     for place, (term, kind) in enumerate(zip(pattern.terms, pattern.predicate.types, strict=True)):
@@ -225,4 +225,4 @@ def keyed(stack: Stack, pattern: Atom, table: CountTable, values: Ints) -> FlipT
         else:
             continue
         places.append(place)
-    return FlipTable(tuple(places), table.database, tuple(columns), values)
+    return FlipTable(tuple(places), table.database, tuple(columns), table.counts)

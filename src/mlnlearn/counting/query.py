@@ -15,6 +15,7 @@ from mlnlearn.counting.plan import Plan, make_plan
 from mlnlearn.counting.stack import Stack
 from mlnlearn.logic.atoms import Atom, Variable
 from mlnlearn.logic.canonical import canonical_order, item_of
+from mlnlearn.logic.substitute import substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,23 @@ def canonical_query(query: Query) -> tuple[tuple[Any, ...], tuple[Variable, ...]
     colours = {variable: int(variable not in group) for variable in query.variables}
     order, encoding = canonical_order(items, colours)
     return (len(group), *encoding), order[: len(group)]
+
+
+@lru_cache(maxsize=65536)
+def in_canonical_names(atoms: tuple[Atom, ...]) -> tuple[tuple[Any, ...], tuple[Atom, ...]]:
+    """Return a key equal for products that differ in names and order only, and one of them.
+
+    Examples
+    --------
+    >>> from mlnlearn.logic.atoms import Predicate
+    >>> wrote = Predicate("wrote", ("person", "paper"))
+    >>> key, atoms = in_canonical_names((wrote("b", "c"), wrote("a", "c")))
+    >>> key == in_canonical_names((wrote("x", "p"), wrote("y", "p")))[0], *map(str, atoms)
+    (True, 'wrote(v0,v2)', 'wrote(v1,v2)')
+    """
+    order, encoding = canonical_order([item_of(atom) for atom in atoms], {})
+    names = {variable: Variable(f"v{place}") for place, variable in enumerate(order)}
+    return encoding, tuple(sorted((substitute(atom, names) for atom in atoms), key=str))
 
 
 def plan_of(stack: Stack, query: Query) -> Plan[Variable]:

@@ -16,7 +16,7 @@ from mlnlearn.cache import Shelf
 from mlnlearn.counting.count import true_groundings
 from mlnlearn.counting.engines import open_engine
 from mlnlearn.counting.flip_tables import Flips
-from mlnlearn.counting.flips import flip_counts
+from mlnlearn.counting.flips import FlipCounter
 from mlnlearn.counting.grid import MOST_CELLS, Grid
 from mlnlearn.counting.query import Engine
 from mlnlearn.counting.stack import Stack
@@ -83,6 +83,7 @@ class EngineCounts:
         self.engine = engine
         self.hard = background.hard
         self._known: Shelf[Flips] = in_use().cache.shelf(self)
+        self._counter = FlipCounter(engine, in_use().cache.shelf(self))
         self._memory = _of_one_clause()
         self._refused: dict[Formula, str] = {}
         self._units: dict[str, EngineTerm] = {}
@@ -331,7 +332,7 @@ class EngineCounts:
         found = self._known.get((formula, name))
         if found is None:
             predicate = self.engine.stack.schema[name]
-            found = flip_counts(self.engine, formula, predicate, self.exclusive(name))
+            found = self._counter.flips(formula, predicate, self.exclusive(name))
             self._known.put((formula, name), found)
         return found
 
