@@ -127,8 +127,9 @@ class FlipCounter:
                 product, atoms = in_canonical_names(summand.atoms)
                 key = product, predicate.name, exclusive
                 known = None if self.known is None else self.known.get(key)
-                new = () if known else flip_cases(self.engine.stack, atoms, predicate, exclusive)
-                asked.append((summand, key, known, tuple(new)))
+                stack = self.engine.stack
+                new = [*flip_cases(stack, atoms, predicate, exclusive)] if known is None else []
+                asked.append((summand, key, known, new))
         self.engine.ahead([query for *_, new in asked for case in new for query in case.queries()])
         for summand, key, known, new in asked:
             parts = self._counted(key, new, take) if known is None else known
