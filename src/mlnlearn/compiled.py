@@ -15,6 +15,8 @@ _PARTS = ("_load_overload", "_guard_against_spurious_io_errors", "cache_path")
 _AS_KNOWN = all(hasattr(FunctionCache, name) for name in _PARTS)
 """Whether numba's cache has the inner parts that are used here; if not, it is left as it is."""
 
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 class _LeanCache(FunctionCache):
     """Loads machine code without the compiler: numba sets up all of it, and then does not use it.
@@ -56,3 +58,22 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
         return dispatcher
 
     return decorate
+
+
+def inner(function: Any) -> Any:
+    """Compile a function that only compiled functions call, without what Python calls it by.
+
+    Nor is it kept by itself: its machine code is part of theirs.
+
+    Examples
+    --------
+    >>> @inner
+    ... def double(number):
+    ...     return 2 * number
+    >>> @njit()
+    ... def fourfold(number):
+    ...     return double(double(number))
+    >>> fourfold(21)
+    84
+    """
+    return numba.njit(**_NO_WRAPPERS)(function)

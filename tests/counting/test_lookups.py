@@ -5,6 +5,7 @@ import pytest
 
 from mlnlearn.counting import lookups
 from mlnlearn.counting.bindings import Bindings
+from mlnlearn.counting.kernels import count_candidates
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
@@ -55,3 +56,39 @@ def test_facts_are_found_by_any_of_their_places(known, crowded, dense, low_bits,
     expected = sorted(zip(example, *(facts[place][number] for place in free), strict=True))
     found = zip(joined.example, *joined.columns[len(known) + 1 :], strict=True)
     assert sorted(found) == expected
+
+
+def test_counts_beyond_the_room_at_first_and_by_keys_of_both_kinds_are_those_of_each(monkeypatch):
+    rng = np.random.default_rng(5)
+    sizes = np.array([300, 90, 9])
+    facts = np.unique(np.stack([rng.integers(n, size=6000) for n in sizes]), axis=1)
+    world = world_of(sizes, facts)
+    rows = np.stack([np.zeros(400), rng.integers(300, size=400), rng.integers(90, size=400)])
+    table = Bindings.of(world, rows.astype(np.int32))
+    monkeypatch.setattr(lookups, "_MOST_DENSE", -1)
+    monkeypatch.setattr(lookups, "_DENSE", 0)
+    asked = []
+    for low_bits, terms, slot in ((32, (0, 2, 3), None), (0, (0, 1, 2), 2), (32, (2, 1, 3), 2)):
+        monkeypatch.setattr(lookups, "_MOST_LOW_BITS", low_bits)
+        asked.append((10 * len(asked), world.lookups.find(Pattern(WROTE, terms), 2, slot)))
+    assert [found[0].wide for _, found in asked] == [False, True, False]
+    counted = [
+        count_candidates(programs, table.columns, table.example, world.lookups.arena.arrays(wide))
+        for wide, programs in lookups.joined_programs(asked)
+    ]
+    assert len(counted) == 3
+    assert sum(len(example) for _, example, _, _ in counted) > 2 * (len(table) + 1024)
+    title, person, year = world.relation(WROTE)[1:]
+    found = np.zeros((30, 400), np.int64)
+    for candidate, example, count, too_large in counted:
+        np.add.at(found, (candidate, example), count)
+        assert not too_large
+        assert count.all()
+    same_title = title == table.columns[1][:, None]
+    same_person = person == table.columns[2][:, None]
+    np.testing.assert_array_equal(found[0], same_title.sum(axis=1))
+    for value in range(9):
+        both = same_title & same_person & (year == value)
+        np.testing.assert_array_equal(found[10 + value], both.sum(axis=1))
+        his = same_person & (year == value)
+        np.testing.assert_array_equal(found[20 + value], his.sum(axis=1))

@@ -125,8 +125,7 @@ class Bindings:
         """Return each example's number of groundings."""
         if self.times is None:
             return np.bincount(self.example, minlength=self.size)
-        totals: Ints = sum_by_example(self.example, self.times, self.size)
-        return totals
+        return sum_by_example(self.example, self.times, self.size)
 
     def merged(self, needed: Collection[int]) -> Bindings:
         """Return the table with rows made one that differ in variables not needed any more.
@@ -160,8 +159,7 @@ class Bindings:
             lengths = lengths + (touched & value) - (touched & known)
         if self.times is not None:
             lengths = times(lengths.astype(np.int64), self.times)
-        counts: Ints = sum_by_example(self.example, lengths, self.size)
-        return counts
+        return sum_by_example(self.example, lengths, self.size)
 
     def join(self, pattern: Pattern) -> Bindings:
         """Return the table with the pattern's facts joined; its new variables come last."""
@@ -223,7 +221,8 @@ class Bindings:
             nothing = np.zeros(len(self), np.int32)
             return nothing, nothing, None
         lookup, program = found
-        first, lengths = find_ranges(program, self.columns, self.world.lookups.arena.arrays)
+        arena = self.world.lookups.arena.arrays(lookup.wide)
+        first, lengths = find_ranges(program, self.columns, arena)
         return first, lengths, lookup
 
     def _flip_of(self, pattern: Pattern) -> Flip | None:

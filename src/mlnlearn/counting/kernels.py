@@ -2,14 +2,19 @@
 
 A *lookup* maps the packed key of some arguments of a predicate to a group of facts. All lookups of
 some `Objects` live in a few shared arrays (an *arena*), so that one call can run through any number
-of them. How a lookup finds its facts is one record, its *program*.
+of them. How a lookup finds its facts is one record, its *program*. Arrays are made outside the
+compiled loops: to make one inside takes longer to compile than the loop.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TypeAlias
 
-from mlnlearn.compiled import njit
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.compiled import inner, njit
+from mlnlearn.counting.arrays import Codes, Ints
 
 KEY_PLACES = 16
 """Most key columns that a lookup can have."""
@@ -21,10 +26,11 @@ PROGRAM = np.dtype(
         ("factors", np.int64, (KEY_PLACES,)),  # ... and what each is multiplied by
         ("offset", np.int64),  # what to add to the key (from constants)
         ("shift", np.int64),  # -1: the key is the group's number; else of so many bits is a bucket
+        ("mask", np.int64),  # what is kept of a key beside its bucket
         ("buckets_at", np.int64),  # where its buckets' first groups start in `buckets`, ...
-        ("keys_at", np.int64),  # ... and its groups' keys in `low_keys`, or ...
-        ("wide", np.int64),  # ... in `keys`, where buckets leave more than 32 bits open
-        ("ranges_at", np.int64),  # where groups' first facts start in `starts`; -1: one fact each
+        ("keys_at", np.int64),  # ... and what is kept of its groups' keys in `keys`
+        ("single", np.int64),  # whether each group has one fact; if not, ...
+        ("ranges_at", np.int64),  # ... where groups' first facts start in `starts`
         ("constants", np.int64),  # constants told apart at an open argument, 0 for none
         ("slots_at", np.int64),  # where the constants' codes of its facts start in `slots`
         ("candidate", np.int64),  # number of its first candidate
@@ -32,83 +38,28 @@ PROGRAM = np.dtype(
 )
 """How a lookup finds facts."""
 
+Programs: TypeAlias = NDArray[np.void]
+"""Records of `PROGRAM`."""
 
-@njit(cache=True)
-def group_numbers(numbers, space):  # type: ignore[no-untyped-def]
-    """Return where each number below `space` begins among them sorted, then all; and their order.
-
-    The order is empty where they are sorted.
-    """
-    first = np.zeros(space + 1, np.int32)
-    is_sorted = True
-    for at in range(len(numbers)):
-        first[numbers[at] + 1] += 1
-        is_sorted &= at == 0 or numbers[at - 1] <= numbers[at]
-    for number in range(space):
-        first[number + 1] += first[number]
-    order = np.empty(0 if is_sorted else len(numbers), np.int32)
-    if not is_sorted:
-        for at in range(len(numbers)):
-            order[first[numbers[at]]] = at
-            first[numbers[at]] += 1
-        for number in range(space, 0, -1):
-            first[number] = first[number - 1]
-        first[0] = 0
-    return first, order
+ArenaArrays: TypeAlias = tuple[Codes, NDArray[np.integer], Codes, Codes]
+"""Where facts are found: buckets, keys, starts, slots."""
 
 
-@njit(cache=True)
-def number_of_runs(keys):  # type: ignore[no-untyped-def]
-    """Return how many different keys there are; -1 where they are not sorted."""
-    runs = np.int64(len(keys) > 0)
-    for at in range(1, len(keys)):
-        if keys[at] < keys[at - 1]:
-            return np.int64(-1)
-        runs += keys[at] != keys[at - 1]
-    return runs
-
-
-@njit(cache=True)
-def group_keys(keys, shift, buckets, distinct, starts, low):  # type: ignore[no-untyped-def]
-    """Return, for each bucket of sorted keys, the number of its first group; then that of all.
-
-    Puts the groups' keys, or what of them is less than a bucket, into `distinct`, and where they
-    start into `starts`, unless that has no room.
-    """
-    first = np.zeros(buckets + 1, np.int32)
-    group = -1
-    mask = (np.int64(1) << shift) - 1 if low else np.int64(-1)
-    for at in range(len(keys)):
-        if at and keys[at] == keys[at - 1]:
-            continue
-        group += 1
-        distinct[group] = keys[at] & mask
-        first[(keys[at] >> shift) + 1] += 1
-        if len(starts):
-            starts[group] = at
-    if len(starts):
-        starts[group + 1] = len(keys)
-    for bucket in range(buckets):
-        first[bucket + 1] += first[bucket]
-    return first
-
-
-@njit(cache=True)
-def _search(keys, part, first, known, shift, mask):  # type: ignore[no-untyped-def]
+@inner
+def _search(program, keys, part, first, known):  # type: ignore[no-untyped-def]
     """Put the groups that have some keys into `part`, -1 for none.
 
     Most of the time goes into waiting for memory. So where buckets begin, and their first keys, are
     read for all rows without a branch on what was read: then the processor waits for many at once.
     """
-    last = len(known) - 1
+    shift, mask, last = program.shift, program.mask, len(known) - 1
+    for at in range(len(part)):
+        part[at] = first[np.uint64(keys[at] >> shift)] if last >= 0 else -1
     if last < 0:
-        part[:] = -1
         return
     for at in range(len(part)):
-        part[at] = first[np.uint64(keys[at] >> shift)]
-    for at in range(len(part)):
         low = part[at]  # one more than that in an empty bucket is no key of it either
-        part[at] = low + (known[min(low, last)] < keys[at] & mask)
+        part[at] = low + (known[low if low < last else last] < keys[at] & mask)
     for at in range(len(part)):
         bucket, key = np.uint64(keys[at] >> shift), keys[at] & mask
         low, high = part[at], first[bucket + np.uint64(1)]
@@ -123,67 +74,79 @@ def _search(keys, part, first, known, shift, mask):  # type: ignore[no-untyped-d
         part[at] = low if low < high and known[low] == key else -1
 
 
-@njit(cache=True)
+@inner
 def _find(program, columns, arena, keys, found, start):  # type: ignore[no-untyped-def]
     """Put the groups of facts that some rows of a binding table find into `found`, -1 for none.
 
     The rows are those from `start` on, as many as `keys` has room for; returns where they end.
     """
-    buckets, low_keys, wide_keys, starts, _ = arena
-    end = min(start + len(keys), columns.shape[1])
-    keys[:] = program.offset
+    buckets, known, starts, _ = arena
+    rows = columns.shape[1] - start
+    rows = rows if rows < len(keys) else len(keys)
+    for at in range(rows):
+        keys[at] = program.offset
     for place in range(program.keys):
-        column, factor = columns[program.columns[place]][start:end], program.factors[place]
-        for at in range(len(column)):
-            keys[at] += np.int64(column[at]) * factor
-    part = found[start:end]
-    shift = program.shift
-    if shift < 0:
-        first = starts[program.ranges_at :]
-        for at in range(len(part)):
-            key = np.uint64(keys[at])
-            part[at] = keys[at] if first[key + np.uint64(1)] > first[key] else -1
-        return end
-    first = buckets[program.buckets_at :]
-    if program.wide:
-        _search(keys, part, first, wide_keys[program.keys_at :], shift, np.int64(-1))
+        column, factor = program.columns[place], program.factors[place]
+        for at in range(rows):
+            keys[at] += np.int64(columns[column, np.uint64(start + at)]) * factor
+    if program.shift < 0:
+        first = np.uint64(program.ranges_at)
+        for at in range(rows):
+            group = first + np.uint64(keys[at])
+            some = starts[group + np.uint64(1)] > starts[group]
+            found[np.uint64(start + at)] = keys[at] if some else -1
     else:
-        mask = (np.int64(1) << shift) - 1
-        _search(keys, part, first, low_keys[program.keys_at :], shift, mask)
-    return end
+        part, first = found[start : start + rows], buckets[program.buckets_at :]
+        _search(program, keys, part, first, known[program.keys_at :])
+    return start + rows
 
 
-@njit(cache=True, nogil=True)
-def find_ranges(programs, columns, arena):  # type: ignore[no-untyped-def]
+def find_ranges(programs: Programs, columns: Codes, arena: ArenaArrays) -> tuple[Codes, Codes]:
     """Return the first fact that each row of a binding table finds by a program, and how many."""
-    rows, program = columns.shape[1], programs[0]
-    first, keys = np.empty(rows, np.int32), np.empty(_AT_A_TIME, np.int64)
-    end = np.int64(0)  # a plain 0 has `_find` compiled once more, for the literal
-    while end < rows:
-        end = _find(program, columns, arena, keys, first, end)
-    lengths = np.zeros(rows, np.int32)
-    if program.ranges_at < 0:
-        for row in range(rows):
-            lengths[row] = first[row] >= 0
-        return first, lengths
-    known = arena[3][program.ranges_at :]
-    for row in range(rows):
-        group = first[row]
-        if group >= 0:
-            first[row], lengths[row] = known[group], known[group + 1] - known[group]
+    first, lengths = (np.empty(columns.shape[1], np.int32) for _ in range(2))
+    _find_ranges(programs, columns, arena, np.empty(_AT_A_TIME, np.int64), first, lengths)
     return first, lengths
 
 
 @njit(cache=True, nogil=True)
-def match_rows(first, lengths, order, total):  # type: ignore[no-untyped-def]
-    """Return so many pairs of a row and a fact that it finds; facts are by their own order."""
+def _find_ranges(programs, columns, arena, keys, first, lengths):  # type: ignore[no-untyped-def]
+    program, rows = programs[0], columns.shape[1]
+    end = np.int64(0)  # a plain 0 has `_find` compiled once more, for the literal
+    while end < rows:
+        end = _find(program, columns, arena, keys, first, end)
+    if program.single:
+        for row in range(rows):
+            lengths[row] = first[row] >= 0
+        return
+    known = arena[2][program.ranges_at :]
+    for row in range(rows):
+        group, many = first[row], 0
+        if group >= 0:
+            first[row], many = known[group], known[group + 1] - known[group]
+        lengths[row] = many
+
+
+def match_rows(first: Codes, lengths: Codes, order: Codes, total: int) -> tuple[Codes, Codes]:
+    """Return so many pairs of a row and a fact that it finds; facts are by their own order.
+
+    Examples
+    --------
+    >>> first, lengths, order = (np.array(a, np.int32) for a in ([1, 0], [2, 1], []))
+    >>> [found.tolist() for found in match_rows(first, lengths, order, 3)]
+    [[0, 0, 1], [1, 2, 0]]
+    """
     rows, facts = np.empty(total, np.int32), np.empty(total, np.int32)
+    _match_rows(first, lengths, order, rows, facts)
+    return rows, facts
+
+
+@njit(cache=True, nogil=True)
+def _match_rows(first, lengths, order, rows, facts):  # type: ignore[no-untyped-def]
     filled, own = 0, len(order) == 0
     for row in range(len(first)):
         for place in range(first[row], first[row] + lengths[row]):
             rows[filled], facts[filled] = row, place if own else order[place]
             filled += 1
-    return rows, facts
 
 
 @njit(cache=True, nogil=True)
@@ -193,98 +156,101 @@ def take_into(values, places, found):  # type: ignore[no-untyped-def]
         found[at] = values[np.uint32(places[at])]
 
 
-@njit(cache=True, nogil=True)
-def sum_by_example(example, values, size):  # type: ignore[no-untyped-def]
-    """Sum the values of each example's rows."""
+def sum_by_example(example: Codes, values: NDArray[np.integer], size: int) -> Ints:
+    """Sum the values of each example's rows.
+
+    Examples
+    --------
+    >>> sum_by_example(np.array([0, 2, 2], np.int32), np.array([1, 2, 3]), 4).tolist()
+    [1, 0, 5, 0]
+    """
     sums = np.zeros(size, np.int64)
-    for row in range(len(example)):
-        sums[example[row]] += values[row]
+    _add_by_example(example, values, sums)
     return sums
 
 
-@njit(cache=True)
-def _grown(array):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * len(array), array.dtype)
-    for at in range(len(array)):  # an assignment of slices compiles for seconds
-        larger[at] = array[at]
-    return larger
+@njit(cache=True, nogil=True)
+def _add_by_example(example, values, sums):  # type: ignore[no-untyped-def]
+    for row in range(len(example)):
+        sums[example[row]] += values[row]
 
 
-@njit(cache=True, inline="always")
+@inner
 def _find_hits(program, columns, arena, keys, found, hits):  # type: ignore[no-untyped-def]
     """Find groups, list the rows that find one in `hits`, and return how many do."""
     number, end, rows = 0, np.int64(0), columns.shape[1]
     while end < rows:
         start = end
         end = _find(program, columns, arena, keys, found, start)
-        part = found[start:end]
-        for at in range(len(part)):  # without a branch: whether a row hits is hard to guess
-            hits[number] = start + at
-            number += part[at] >= 0
+        for row in range(start, end):  # without a branch: whether a row hits is hard to guess
+            hits[number] = row
+            number += found[row] >= 0
     return number
 
 
-@njit(cache=True, inline="always")
-def _most_counts(program, starts, example, found, hits, number):  # type: ignore[no-untyped-def]
+@inner
+def _most_counts(program, starts, hits):  # type: ignore[no-untyped-def]
     """Return how many counts a program can have at most."""
-    if number == 0:
-        return 0
+    example, found, rows, number = hits
     if program.constants == 0:
-        return min(number, example[hits[number - 1]] - example[hits[0]] + 1)
-    single = program.ranges_at < 0
-    first = starts[max(program.ranges_at, 0) :]
-    examples, facts = 0, 0
+        return number
+    begin, single = program.ranges_at, program.single
+    examples, facts, before = 0, 0, -1
     for place in range(number):
-        row = hits[place]
-        facts += 1 if single else first[found[row] + 1] - first[found[row]]
-        examples += place == 0 or example[hits[place - 1]] != example[row]
-    return min(facts, examples * program.constants)
+        row = rows[place]
+        group, who = found[row], example[row]
+        facts += 1 if single else starts[begin + group + 1] - starts[begin + group]
+        examples += who != before
+        before = who
+    many = examples * program.constants
+    return facts if facts < many else many
 
 
-@njit(cache=True)
-def _count_rows(program, starts, example, found, hits, counted, filled):  # type: ignore[no-untyped-def]
+@inner
+def _count_rows(program, starts, hits, counted, filled, highest):  # type: ignore[no-untyped-def]
     """Count an example's facts; returns where the counts end, and the highest."""
-    candidates, examples, counts = counted
-    begin, first = starts[max(program.ranges_at, 0) :], program.candidate
-    single = program.ranges_at < 0
-    place, highest = 0, 0
-    while place < len(hits):
-        who, many = example[hits[place]], 0
-        while place < len(hits) and example[hits[place]] == who:
-            group = found[hits[place]]
+    example, found, rows, number = hits
+    begin, first, single = starts[program.ranges_at :], program.candidate, program.single
+    place = 0
+    while place < number:
+        who, many = example[rows[place]], 0
+        while place < number and example[rows[place]] == who:
+            group = found[rows[place]]
             many += 1 if single else begin[group + 1] - begin[group]
             place += 1
-        highest = max(highest, many)
-        candidates[filled], examples[filled], counts[filled] = first, who, many
+        highest = many if many > highest else highest
+        counted[0, filled], counted[1, filled], counted[2, filled] = first, who, many
         filled += 1
     return filled, highest
 
 
-@njit(cache=True)
-def _count_constants(program, ranges, example, found, hits, counted, filled, sums, touched):  # type: ignore[no-untyped-def]
+@inner
+def _count_constants(program, arena, hits, counted, filled, highest, sums, touched):  # type: ignore[no-untyped-def]
     """Count an example's facts for each constant; the same otherwise."""
-    candidates, examples, counts = counted
-    starts, slots = ranges
+    example, found, rows, number = hits
+    _, _, starts, slots = arena
     # read once: what is written below might be the record, for all that the compiler knows
-    begin, single = starts[max(program.ranges_at, 0) :], program.ranges_at < 0
-    codes, first = slots[program.slots_at :], program.candidate
-    seen, highest = 0, 0
-    for place in range(len(hits)):
-        row = hits[place]
+    begin, codes = starts[program.ranges_at :], slots[program.slots_at :]
+    first, single = program.candidate, program.single
+    seen = 0
+    for place in range(number):
+        row = rows[place]
         group = found[row]
         low, high = (group, group + 1) if single else (begin[group], begin[group + 1])
-        for slot in codes[low:high]:
+        for at in range(low, high):
+            slot = codes[at]
             if sums[slot] == 0:
                 touched[seen] = slot
                 seen += 1
             sums[slot] += 1
-        if place + 1 < len(hits) and example[hits[place + 1]] == example[row]:
+        if place + 1 < number and example[rows[place + 1]] == example[row]:
             continue
-        for slot in touched[:seen]:
-            highest = max(highest, sums[slot])
-            candidates[filled] = first + slot
-            examples[filled] = example[row]
-            counts[filled] = sums[slot]
+        for at in range(seen):
+            slot = touched[at]
+            many = sums[slot]
+            highest = many if many > highest else highest
+            counted[0, filled], counted[1, filled] = first + slot, example[row]
+            counted[2, filled] = many
             filled += 1
             sums[slot] = 0
         seen = 0
@@ -292,35 +258,47 @@ def _count_constants(program, ranges, example, found, hits, counted, filled, sum
 
 
 @njit(cache=True, nogil=True)
-def count_candidates(programs, columns, example, arena):  # type: ignore[no-untyped-def]
+def _count_from(programs, columns, example, arena, scratch, counted, at, number, filled, highest):  # type: ignore[no-untyped-def]
+    """Count by programs from `at` on, which has some hits (-1: not known), while there is room.
+
+    Returns the program that has no room, how many hits it has, where counts end, and the highest.
+    """
+    keys, found, rows, sums, touched = scratch
+    while at < len(programs):
+        program = programs[at]
+        if number < 0:
+            number = _find_hits(program, columns, arena, keys, found, rows)
+        hits = example, found, rows, number
+        if filled + _most_counts(program, arena[2], hits) > counted.shape[1]:
+            return at, number, filled, highest
+        if program.constants == 0:
+            filled, highest = _count_rows(program, arena[2], hits, counted, filled, highest)
+        else:
+            filled, highest = _count_constants(
+                program, arena, hits, counted, filled, highest, sums, touched
+            )
+        at, number = at + 1, -1
+    return at, number, filled, highest
+
+
+def count_candidates(
+    programs: Programs, columns: Codes, example: Codes, arena: ArenaArrays
+) -> tuple[Codes, Codes, Codes, bool]:
     """Count, for every candidate and example, the facts that the example's rows find.
 
     Rows come sorted by example. Returns three parallel arrays (candidate, example, count) without
     zeros, and whether a count went beyond 32 bits.
     """
-    rows, starts, slots = len(example), arena[3], arena[4]
+    rows, most = len(example), int(programs["constants"].max(initial=1))
     keys, found = np.empty(_AT_A_TIME, np.int64), np.empty(rows, np.int32)
-    hits = np.empty(rows + 1, np.int64)
-    candidates = np.empty(rows + 1024, np.int32)
-    examples, counts = np.empty_like(candidates), np.empty_like(candidates)
-    most = 1
-    for program in programs:
-        most = max(most, program.constants)
-    sums = np.zeros(most, np.int64)
-    touched = np.empty(len(sums), np.int64)
-    filled, highest = 0, 0
-    for program in programs:
-        number = _find_hits(program, columns, arena, keys, found, hits)
-        room = _most_counts(program, starts, example, found, hits, number)
-        while filled + room > len(counts):
-            candidates, examples = _grown(candidates), _grown(examples)
-            counts = _grown(counts)
-        rows_of = example, found, hits[:number], (candidates, examples, counts), filled
-        if program.constants == 0:
-            filled, largest = _count_rows(program, starts, *rows_of)
-        else:
-            ranges = starts, slots
-            filled, largest = _count_constants(program, ranges, *rows_of, sums, touched)
-        highest = max(highest, largest)
-    fits = highest <= 2147483647
-    return candidates[:filled].copy(), examples[:filled].copy(), counts[:filled].copy(), not fits
+    hits, sums = np.empty(rows + 1, np.int64), np.zeros(most, np.int64)
+    given = programs, columns, example, arena, (keys, found, hits, sums, np.empty_like(sums))
+    counted = np.empty((3, rows + 1024), np.int32)
+    at, number, filled, highest = _count_from(*given, counted, 0, -1, 0, 0)
+    while at < len(programs):
+        larger = np.empty((3, 2 * counted.shape[1]), np.int32)
+        larger[:, :filled] = counted[:, :filled]
+        counted = larger
+        at, number, filled, highest = _count_from(*given, counted, at, number, filled, highest)
+    candidates, examples, counts = (array[:filled].copy() for array in counted)
+    return candidates, examples, counts, highest > np.iinfo(np.int32).max

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,13 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints, sort_keys
-from mlnlearn.counting.kernels import (
-    KEY_PLACES,
-    PROGRAM,
-    group_keys,
-    group_numbers,
-    number_of_runs,
-)
+from mlnlearn.counting.kernels import KEY_PLACES, PROGRAM, ArenaArrays, Programs
+from mlnlearn.counting.key_groups import group_keys, group_numbers, number_of_runs
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.errors import CountOverflowError, InputError
 from mlnlearn.logic.atoms import Predicate
@@ -33,9 +29,6 @@ _DENSE = 2  # numbers a fact: with more, keys in buckets take less memory
 _BITS_OF_BUCKET = 2  # as many keys as these can tell apart are in one, or half as many
 _MOST_LOW_BITS = 32
 _AT_A_TIME = 1 << 20  # facts whose keys are made at a time
-
-Programs: TypeAlias = NDArray[np.void]
-"""Records of `mlnlearn.counting.kernels.PROGRAM`."""
 
 
 def refuse_arity(predicate: Predicate) -> None:
@@ -65,53 +58,65 @@ class Lookup:
         Number of facts.
     order
         The facts' row numbers, group by group; None where that is their own order.
+    wide
+        Whether what is kept of a key takes more than 32 bits.
     """
 
     program: Programs
     size: int
     order: Codes | None
+    wide: bool
 
 
 Found: TypeAlias = tuple[Lookup, Programs]
 
 
-def joined_programs(programs: Sequence[Programs]) -> Programs:
-    """Return programs one after the other, in an array of their own.
+def joined_programs(asked: Sequence[tuple[int, Found]]) -> Iterator[tuple[bool, Programs]]:
+    """Yield programs one after the other, in arrays of their own: those whose keys are of one kind.
 
-    They are copied as bytes: to concatenate records, NumPy would compare the fields of each with
-    those of the next, which takes longer than counting.
+    Each comes with the number of its first candidate, which is put into it, and each array with
+    whether its keys are wide. Programs are copied as bytes: to concatenate records, NumPy would
+    compare the fields of each with those of the next, which takes longer than counting.
 
     Examples
     --------
-    >>> first, second = np.zeros(1, PROGRAM), np.ones(1, PROGRAM)
-    >>> joined_programs([first, second])["offset"].tolist(), len(joined_programs([]))
-    ([0, 1], 0)
+    >>> narrow, wide = (Lookup(np.zeros(1, PROGRAM), 9, None, wide) for wide in (False, True))
+    >>> asked = [(k, (lookup, lookup.program)) for k, lookup in enumerate([narrow, narrow, wide])]
+    >>> [(wide, found["candidate"].tolist()) for wide, found in joined_programs(asked)]
+    [(False, [0, 1]), (True, [2])]
     """
-    return np.frombuffer(bytearray().join(program.tobytes() for program in programs), PROGRAM)
+    for wide, group in groupby(asked, key=lambda item: item[1][0].wide):
+        together = list(group)
+        copied = bytearray().join(program.tobytes() for _, (_, program) in together)
+        programs = np.frombuffer(copied, PROGRAM)
+        programs["candidate"] = [first for first, _ in together]
+        yield wide, programs
 
 
 _ARRAYS = {
     "buckets": np.int32,
-    "low_keys": np.uint32,
-    "keys": np.int64,
+    "keys": np.uint32,
+    "wide_keys": np.int64,
     "starts": np.int32,
     "slots": np.int32,
 }
 
 
 class Arena:
-    """Arrays of all lookups, one after the other; what they do not use takes no memory.
-
-    Attributes
-    ----------
-    arrays
-        As compiled loops take them: buckets, keys below a bucket, keys, starts, slots.
-    """
+    """Arrays of all lookups, one after the other; what they do not use takes no memory."""
 
     def __init__(self) -> None:
         self._arrays = {name: np.empty(1024, kind) for name, kind in _ARRAYS.items()}
         self._used = dict.fromkeys(_ARRAYS, 0)
-        self.arrays = tuple(self._arrays.values())
+
+    def arrays(self, wide: bool) -> ArenaArrays:
+        """Return buckets, keys of lookups that are wide or of those that are not, starts, slots.
+
+        Compiled loops take one kind of keys at a time: they are compiled for what is used.
+        """
+        found = self._arrays
+        keys = found["wide_keys" if wide else "keys"]
+        return found["buckets"], keys, found["starts"], found["slots"]
 
     def add(self, name: str, values: NDArray[np.integer]) -> int:
         """Append values to one of the arrays and return where they start."""
@@ -121,7 +126,6 @@ class Arena:
             larger = np.empty(max(end, 4 * len(array)), array.dtype)
             larger[:used] = array[:used]
             self._arrays[name] = array = larger
-            self.arrays = tuple(self._arrays.values())
         array[used:end] = values
         self._used[name] = end
         return used
@@ -178,15 +182,18 @@ class Lookups:
                 hint="leave the predicate out of the rules, or split its facts",
             )
         multipliers = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        program, order = self._store(columns, sizes, multipliers)
+        program, order, wide = self._store(columns, sizes, multipliers)
         program["keys"] = len(columns)
         program["factors"][0, : len(columns)] = multipliers
-        return Lookup(program, facts.shape[1], order)
+        return Lookup(program, facts.shape[1], order, wide)
 
     def _store(
         self, columns: Sequence[Codes], sizes: Sequence[int], multipliers: Sequence[int]
-    ) -> tuple[Programs, Codes | None]:
-        """Put facts by their keys into the arena: by number where these fill a small space."""
+    ) -> tuple[Programs, Codes | None, bool]:
+        """Put facts by their keys into the arena: by number where these fill a small space.
+
+        Returns how they are found, their order if it is not their own, and whether keys are wide.
+        """
         space = math.prod(sizes)
         program = np.zeros(1, PROGRAM)
         if space <= min(max(_MOST_DENSE, _DENSE * len(columns[0])), np.iinfo(np.int32).max):
@@ -194,32 +201,37 @@ class Lookups:
             first, order = group_numbers(numbers.astype(np.int32, copy=False), space)
             program["shift"] = -1
             program["ranges_at"] = self.arena.add("starts", first)
-            return program, order if len(order) else None
+            return program, order, False
         keys, sorted_by = _keys(columns, multipliers), None
         runs = number_of_runs(keys)
         if runs < 0:
-            order, keys = sort_keys(keys)
-            sorted_by = order.astype(np.int32)
+            sorting, keys = sort_keys(keys)
+            sorted_by = sorting.astype(np.int32)
             runs = number_of_runs(keys)
-        self._store_sparse(program, keys, runs, space)
-        return program, sorted_by
+        wide = self._store_sparse(program, keys, runs, space)
+        return program, sorted_by, wide
 
-    def _store_sparse(self, program: Programs, keys: Ints, runs: int, space: int) -> None:
+    def _store_sparse(self, program: Programs, keys: Ints, runs: int, space: int) -> bool:
         """Put sorted keys into the arena, in buckets of a few each.
 
         Of a key, its bucket tells the higher bits: the others are kept. Where each has one fact,
-        the number of the key is that of the fact.
+        the number of the key is that of the fact. Returns whether what is kept is wide.
         """
         bits = int(space - 1).bit_length() - max(runs, 1).bit_length() + _BITS_OF_BUCKET
         shift = max(bits, 0)
         wide = shift > _MOST_LOW_BITS
         distinct: NDArray[np.integer] = np.empty(runs, np.int64 if wide else np.uint32)
         starts = np.empty(0 if runs == len(keys) else runs + 1, np.int32)
-        buckets = group_keys(keys, shift, ((space - 1) >> shift) + 1, distinct, starts, not wide)
-        program["shift"], program["wide"] = shift, wide
+        mask = -1 if wide else (1 << shift) - 1
+        buckets = group_keys(keys, shift, ((space - 1) >> shift) + 1, mask, distinct, starts)
+        program["shift"], program["mask"] = shift, mask
         program["buckets_at"] = self.arena.add("buckets", buckets)
-        program["keys_at"] = self.arena.add("keys" if wide else "low_keys", distinct)
-        program["ranges_at"] = self.arena.add("starts", starts) if len(starts) else -1
+        program["keys_at"] = self.arena.add("wide_keys" if wide else "keys", distinct)
+        if len(starts):
+            program["ranges_at"] = self.arena.add("starts", starts)
+        else:
+            program["single"] = True
+        return wide
 
     def find(self, pattern: Pattern, bound: int, slot: int | None = None) -> Found | None:
         """Return the lookup for a pattern and the program that finds its facts.

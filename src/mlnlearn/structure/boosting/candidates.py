@@ -21,6 +21,7 @@ from mlnlearn.logic.atoms import Predicate
 from mlnlearn.run import check_time
 from mlnlearn.structure.boosting.language import BodyLanguage, Template, new_types, repeats
 
+_NOTHING = np.empty(0, np.int32)
 COUNT_BYTES = 12
 """What a count takes, with its candidate and its example, before it is made smaller."""
 
@@ -215,22 +216,20 @@ class CandidateCounter:
 
     def _counted(self, table: Bindings, numbered: Sequence[Numbered]) -> Entries:
         """Count templates in one pass; those without facts have no counts."""
-        programs, firsts = [], []
-        find, bound = self.world.lookups.find, table.variables
+        asked = []
         for first, template in numbered:
-            found = find(template.pattern, bound, template.slot)
+            found = self.world.lookups.find(template.pattern, table.variables, template.slot)
             if found is not None and found[0].size:
-                programs.append(found[1])
-                firsts.append(first)
-        joined = joined_programs(programs)
-        joined["candidate"] = firsts
-        arena = self.world.lookups.arena.arrays
-        candidate, example, count, too_large = count_candidates(
-            joined, table.columns, table.example, arena
-        )
-        if too_large:
-            raise _too_many()
-        return candidate, example, count
+                asked.append((first, found))
+        parts: list[Entries] = []
+        for wide, programs in joined_programs(asked):
+            arena = self.world.lookups.arena.arrays(wide)
+            *counts, too_large = count_candidates(programs, table.columns, table.example, arena)
+            if too_large:
+                raise _too_many()
+            candidate, example, count = counts
+            parts.append((candidate, example, count))
+        return _together(parts)
 
     def listed(
         self, place: int, prefix: Body, templates: Sequence[Template], order: Sequence[int]
@@ -249,6 +248,14 @@ class CandidateCounter:
         if template.slot is None:
             return ()
         return tuple(self.world.values(template.pattern.predicate.types[template.slot])[0])
+
+
+def _together(parts: Sequence[Entries]) -> Entries:
+    if len(parts) == 1:
+        return parts[0]
+    joined = [np.concatenate([_NOTHING, *(part[array] for part in parts)]) for array in range(3)]
+    candidate, example, count = joined
+    return candidate, example, count
 
 
 def _too_many() -> CountOverflowError:
