@@ -155,36 +155,62 @@ def aggregate(values: Floats | None, starts: Ints, spans: Spans, kind: Aggregate
     if kind in ("count", "exists", "sum", "mean"):
         return _added(values, whole, spans, kind)
     if kind == "latest":
-        return _at(_latest(values, whole), spans, np.nan, _latest_from(values, whole))
+        return _latest(values, whole, spans)
     if kind == "mode":
         return np.asarray(_most_common(values, spans.start, spans.stop), np.float64)
     sign = 1.0 if kind == "max" else -1.0
-    return sign * np.asarray(_largest(sign * values, whole, spans.start, spans.stop), np.float64)
+    return sign * _largest(sign * values, whole, spans)
 
 
 def _added(values: Floats, starts: Ints, spans: Spans, kind: str) -> Floats:
     known = ~np.isnan(values)
     if kind == "exists":
         known = known & (values != 0.0)
-    counts: Floats = _sums(known.astype(np.float64), starts, spans.start, spans.stop)
+    counts = _sums(known.astype(np.float64), starts, spans)
     if kind == "count":
         return counts
     if kind == "exists":
         return (counts > 0).astype(np.float64)
-    sums: Floats = _sums(np.where(known, values, 0.0), starts, spans.start, spans.stop)
+    sums = _sums(np.where(known, values, 0.0), starts, spans)
     if kind == "sum":
         return sums
     means: Floats = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
     return means
 
 
-def _at(running: Floats, spans: Spans, nothing: float, since: Ints) -> Floats:
-    """Read running values at the ends of spans; those that come from before a span are none."""
+def _latest(values: Floats, starts: Ints, spans: Spans) -> Floats:
+    """Return the last known value of each span, NaN for none."""
     filled = spans.stop > spans.start
-    last = np.where(filled, spans.stop - 1, 0)
-    if not len(running):
-        return np.full(len(last), nothing)
-    return np.where(filled & (since[last] >= spans.start), running[last], nothing)
+    if not len(values):
+        return np.full(len(filled), np.nan)
+    places = np.empty(len(values), np.int64)
+    _carry(values, starts, places)
+    last = places[np.where(filled, spans.stop - 1, 0)]
+    return np.where(filled & (last >= spans.start), values[last], np.nan)
+
+
+# Arrays are made here, not in the compiled loops: to make one there takes longer to compile.
+
+
+def _sums(values: Floats, starts: Ints, spans: Spans) -> Floats:
+    """Add up each range; whole histories by sums that run through each entity's rows."""
+    running, found = np.zeros(len(values) + 1), np.zeros(len(spans.start))
+    _add_up(values, starts, spans.start, spans.stop, running, _firsts(values, starts), found)
+    return found
+
+
+def _largest(values: Floats, starts: Ints, spans: Spans) -> Floats:
+    """Return the largest known value of each range, NaN for none."""
+    running, found = np.full(len(values), np.nan), np.full(len(spans.start), np.nan)
+    _find_largest(values, starts, spans.start, spans.stop, running, _firsts(values, starts), found)
+    return found
+
+
+def _firsts(values: Floats, starts: Ints) -> NDArray[np.bool_]:
+    """Tell which rows are the first of an entity."""
+    first = np.zeros(len(values) + 1, np.bool_)
+    first[starts[:-1]] = True
+    return first
 
 
 def _since(spans: Spans) -> Floats:
@@ -243,18 +269,12 @@ def _most_common(values, start, stop):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _sums(values, starts, start, stop):  # type: ignore[no-untyped-def]
-    """Add up each range; whole histories by sums that run through each entity's rows."""
-    running = np.zeros(len(values) + 1)
+def _add_up(values, starts, start, stop, running, first, found):  # type: ignore[no-untyped-def]
     for entity in range(len(starts) - 1):
         total = 0.0
         for place in range(starts[entity], starts[entity + 1]):
             total += values[place]
             running[place + 1] = total
-    first = np.zeros(len(values) + 1, np.bool_)
-    for entity in range(len(starts) - 1):
-        first[starts[entity]] = True
-    found = np.zeros(len(start))
     for question in range(len(start)):
         low, high = start[question], stop[question]
         if high <= low:
@@ -268,48 +288,27 @@ def _sums(values, starts, start, stop):  # type: ignore[no-untyped-def]
             found[question] = total
         else:
             found[question] = running[high] - running[low]
-    return found
 
 
 @njit(cache=True)
-def _latest(values, starts):  # type: ignore[no-untyped-def]
-    """Carry the last known value on through each entity's rows."""
-    running = np.full(len(values), np.nan)
-    for entity in range(len(starts) - 1):
-        last = np.nan
-        for place in range(starts[entity], starts[entity + 1]):
-            if not np.isnan(values[place]):
-                last = values[place]
-            running[place] = last
-    return running
-
-
-@njit(cache=True)
-def _latest_from(values, starts):  # type: ignore[no-untyped-def]
-    """Return the place that the last known value is from, -1 for none."""
-    running = np.full(len(values), -1, np.int64)
+def _carry(values, starts, places):  # type: ignore[no-untyped-def]
+    """Put the place that the last known value is from, -1 for none, at each entity's rows."""
     for entity in range(len(starts) - 1):
         last = -1
         for place in range(starts[entity], starts[entity + 1]):
             if not np.isnan(values[place]):
                 last = place
-            running[place] = last
-    return running
+            places[place] = last
 
 
 @njit(cache=True)
-def _largest(values, starts, start, stop):  # type: ignore[no-untyped-def]
-    """Return the largest known value of each range, NaN for none."""
-    running = np.full(len(values), np.nan)
-    first = np.zeros(len(values) + 1, np.bool_)
+def _find_largest(values, starts, start, stop, running, first, found):  # type: ignore[no-untyped-def]
     for entity in range(len(starts) - 1):
         best = np.nan
-        first[starts[entity]] = True
         for place in range(starts[entity], starts[entity + 1]):
             if not np.isnan(values[place]) and not best >= values[place]:
                 best = values[place]
             running[place] = best
-    found = np.full(len(start), np.nan)
     for question in range(len(start)):
         low, high = start[question], stop[question]
         if high <= low:
@@ -322,4 +321,3 @@ def _largest(values, starts, start, stop):  # type: ignore[no-untyped-def]
             if not np.isnan(values[place]) and not best >= values[place]:
                 best = values[place]
         found[question] = best
-    return found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, vstack
 
-from mlnlearn.compiled import njit
+from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.weights.rows import RowBlocks, Rows
@@ -143,7 +143,7 @@ def equal_rows(rows: Ints) -> tuple[Ints, Ints]:
     return number, first
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _mixed(code):  # type: ignore[no-untyped-def]
     """Return 64 bits that look random (Steele, Lea & Flood 2014)."""
     code += np.uint64(0x9E3779B97F4A7C15)
@@ -172,7 +172,8 @@ def _groups(rows):  # type: ignore[no-untyped-def]
         if 2 * found >= len(slots):  # room for twice as many: all are placed anew
             slots = np.full(4 * len(slots), -1, np.int64)
             more = np.empty(len(slots) // 2, np.int64)
-            more[:found] = first[:found]
+            for group in range(found):  # an assignment of slices compiles for seconds
+                more[group] = first[group]
             first = more
             for group in range(found):
                 slots[_slot(rows, first[group], slots, first)] = group
@@ -185,7 +186,7 @@ def _groups(rows):  # type: ignore[no-untyped-def]
     return number, first[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _slot(rows, row, slots, first):  # type: ignore[no-untyped-def]
     """Return where a row is among the slots of distinct ones, or an empty one for it."""
     code = np.uint64(0)

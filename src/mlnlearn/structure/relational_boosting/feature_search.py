@@ -145,7 +145,8 @@ class FeatureSearch:
         usable = np.concatenate([dense[:, dense.any(axis=0)], sparse], axis=1)
         lowered = np.array([self._doubt(one.feature) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
-        binned = Binned(bins, kinds, sizes, pointers, matrix.indices, doubts, lowered)
+        places = matrix.indices.astype(np.int32, copy=False)
+        binned = Binned(bins, kinds, sizes, pointers, places, doubts, lowered)
         return FeatureTable(kept, columns, binned, usable, *self._own_bins(kept))
 
     def _own_bins(self, kept: list[Opened]) -> tuple[Ints, NDArray[np.uint8]]:

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
+from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms
 
@@ -169,6 +169,7 @@ class _SplitSearch:
         self.chosen = np.flatnonzero(use[: binned.dense])
         self.columns = use[binned.dense :]
         self.column_doubts = settings.caution * binned.doubts
+        self.room = room_of_bins(self.outputs)
 
     def looked(self, places: Ints) -> tuple[Cut, Floats]:
         """Return the best split of some examples, and their sums."""
@@ -176,14 +177,15 @@ class _SplitSearch:
         return self.best(places, sums), sums
 
     def best(self, places: Ints, sums: Floats) -> Cut:
-        nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
+        passing = np.zeros(256, np.bool_)
+        nothing = Cut(0.0, -1, passing)
         least, ridge = self.settings.min_examples, self.settings.ridge
         caution = self.settings.caution
         if len(places) < 2 * least:
             return nothing
         outputs, starts = self.outputs, self.binned.starts
         whole = sums[-1, :outputs], sums[-1, outputs:-1]
-        gain, feature, passing = _best_dense(
+        gain, feature = _best_dense(
             self.binned.kinds,
             self.doubts,
             self.chosen,
@@ -195,6 +197,8 @@ class _SplitSearch:
             ridge,
             caution * NAMES_RIDGE,
             caution * (_NAMES_CHANCE if outputs == 1 else NAMES_CHANCE_OF_SEVERAL),
+            passing,
+            self.room,
         )
         if len(self.columns):
             sparse_gain, column = _best_sparse(
@@ -214,10 +218,21 @@ class _SplitSearch:
         return self.binned.passes(cut.bins, self.rows[places])
 
 
+def room_of_bins(outputs: int) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """Return the numbers of bins, and room that compiled loops work in.
+
+    That is room for these numbers in another order, for six vectors of the outputs, for one of each
+    bin, and for a figure of each.
+    """
+    bins = 256
+    vectors, means = np.empty((6, outputs)), np.empty((bins, outputs))
+    return np.arange(bins), np.empty(bins, np.int64), vectors, means, np.empty(bins)
+
+
 # Compiled functions carry no annotations: numba infers their types.
 
 
-@njit(cache=True)
+@inner
 def _score(gradient, curvature, ridge):  # type: ignore[no-untyped-def]
     total = 0.0
     for output in range(len(gradient)):
@@ -225,20 +240,22 @@ def _score(gradient, curvature, ridge):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
-def order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyped-def]
+@inner
+def order_of_names(sums, weights, counts, size, ridge, room):  # type: ignore[no-untyped-def]
     """Sort the bins of names by their mean gradients' main direction."""
     outputs = sums.shape[1]
-    means = np.zeros((size, outputs))
+    _, names, vectors, means, projected = room
+    direction, fresh = vectors[4], vectors[5]
     for name in range(size):
         for output in range(outputs):
             means[name, output] = sums[name, output] / (weights[name, output] + ridge)
-    direction = np.ones(outputs)
+    direction[0] = 1.0
     if outputs > 1:
         for output in range(outputs):  # no start that could be at right angles to the answer
             direction[output] = 1.0 + 0.37 * output
         for _ in range(8):
-            fresh = np.zeros(outputs)
+            for output in range(outputs):
+                fresh[output] = 0.0
             for name in range(size):
                 if counts[name] > 0:
                     along = 0.0
@@ -254,12 +271,10 @@ def order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyp
                 break
             for output in range(outputs):
                 direction[output] = fresh[output] / length
-    projected = np.zeros(size)
     present = 0
-    names = np.zeros(size, np.int64)
     for name in range(size):
         if counts[name] > 0:
-            names[present] = name
+            names[present], projected[present] = name, 0.0
             for output in range(outputs):
                 projected[present] += means[name, output] * direction[output]
             present += 1
@@ -274,17 +289,19 @@ def order_of_names(sums, weights, counts, size, ridge):  # type: ignore[no-untyp
 
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge, names_chance
-):
-    """Find the best split of a node by a binned feature: its gain, number and passing bins."""
+    kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge, names_chance,
+    passing, room,
+):  # fmt: skip
+    """Find the best split of a node by a binned feature: its gain and number.
+
+    The bins that pass are put into `passing`.
+    """
     outputs = len(both[0])
     all_sums, all_weights = added[:, :outputs], added[:, outputs:-1]
     all_counts = added[:, -1]
     base = _score(both[0], both[1], ridge)
     best, best_feature = 0.0, -1
-    best_passing = np.zeros(256, np.bool_)
-    in_order = np.arange(256)
-    halves = np.zeros((4, outputs))
+    in_order, halves = room[0], room[2]
     for number in range(len(chosen)):
         feature = chosen[number]
         start, end = starts[feature], starts[feature + 1]
@@ -296,7 +313,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
         order = in_order[:size]
         doubt = doubts[feature]
         if named:
-            order = order_of_names(sums, weights, counts, size, own_ridge)
+            order = order_of_names(sums, weights, counts, size, own_ridge, room)
             doubt += names_chance * (len(order) - 1)
         for turned in range(2 if named else 1):
             backward = turned == 1 or not named
@@ -331,14 +348,15 @@ def _best_dense(  # type: ignore[no-untyped-def]
                 gain -= base + doubt
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
-                    best_passing[:] = False
+                    for bin_ in range(len(passing)):
+                        passing[bin_] = False
                     for at in range(len(order)):
-                        best_passing[order[at]] = at > place if backward else at <= place
-                    best_passing[255] = missing == 1
-    return best, best_feature, best_passing
+                        passing[order[at]] = at > place if backward else at <= place
+                    passing[255] = missing == 1
+    return best, best_feature
 
 
-@njit(cache=True)
+@inner
 def _scan(  # type: ignore[no-untyped-def]
     sums, weights, counts, order, backward, missing, both, least, ridge, total, halves
 ):
@@ -349,7 +367,8 @@ def _scan(  # type: ignore[no-untyped-def]
     whole, whole_curved = both
     outputs = len(whole)
     here, here_curved, rest, rest_curved = halves[0], halves[1], halves[2], halves[3]
-    here[:], here_curved[:] = 0.0, 0.0
+    for output in range(outputs):
+        here[output], here_curved[output] = 0.0, 0.0
     number = 0
     best, place = -1.0, -1
     # what is first in order is gathered in `here`; it fails where the passing ones come last
@@ -385,7 +404,7 @@ def _scan(  # type: ignore[no-untyped-def]
     return best, place
 
 
-@njit(cache=True)
+@inner
 def _scan_of_one(  # type: ignore[no-untyped-def]
     sums, weights, counts, order, backward, missing, both, least, ridge, total
 ):

@@ -93,7 +93,8 @@ class Binned:
     @cached_property
     def others(self) -> _Others:
         """What is listed by example: of features that are mostly in one bin, the other bins."""
-        counts = _bin_counts(self.bins)
+        counts = np.zeros((len(self.bins), 256), np.int64)
+        _count_bins(self.bins, counts)
         usual = counts.argmax(axis=1)
         listed = len(self.indptr) - 1 - counts.max(axis=1) <= _LISTED * self.bins.shape[1]
         bins = Lists(*_by_bin(self.bins, usual, counts, np.flatnonzero(listed), self.starts))
@@ -145,7 +146,9 @@ class Lists:
 def _turned(lists: Lists, number: int) -> Lists:
     """Return, for each of so many numbers, the lists that it is in."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(lists.entries, minlength=number))])
-    return Lists(starts, _turn(lists.starts, lists.entries, starts))
+    found = np.empty(len(lists.entries), np.int32)
+    _turn(lists.starts, lists.entries, starts[:-1].copy(), found)
+    return Lists(starts, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,13 +236,11 @@ class Histograms:
 
 
 @njit(cache=True)
-def _bin_counts(bins):  # type: ignore[no-untyped-def]
+def _count_bins(bins, found):  # type: ignore[no-untyped-def]
     """Count the examples in each bin of each feature."""
-    found = np.zeros((len(bins), 256), np.int64)
     for feature in range(len(bins)):
         for bin_ in bins[feature]:
             found[feature, bin_] += 1
-    return found
 
 
 @njit(cache=True)
@@ -266,15 +267,12 @@ def _by_bin(bins, usual, counts, listed, starts):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def _turn(pointers, entries, starts):  # type: ignore[no-untyped-def]
-    """List, for each number, the lists that it is in; what is of each begins at `starts`."""
-    found = np.empty(len(entries), np.int32)
-    at = starts[:-1].copy()
+def _turn(pointers, entries, at, found):  # type: ignore[no-untyped-def]
+    """List, for each number, the lists that it is in; `at` is where what is of each begins."""
     for number in range(len(pointers) - 1):
         for entry in range(pointers[number], pointers[number + 1]):
             found[at[entries[entry]]] = number
             at[entries[entry]] += 1
-    return found
 
 
 @njit(cache=True)

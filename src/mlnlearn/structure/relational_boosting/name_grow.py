@@ -20,6 +20,7 @@ from mlnlearn.structure.relational_boosting.grow import (
     GrowSettings,
     grown,
     order_of_names,
+    room_of_bins,
 )
 from mlnlearn.structure.relational_boosting.histograms import Binned
 from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
@@ -100,6 +101,7 @@ class _NameSplitSearch:
         self.chosen = np.flatnonzero(use[: binned.dense])
         self.columns = use[binned.dense :]
         self.column_doubts = settings.caution * binned.doubts
+        self.room = room_of_bins(named.number)
 
     def looked(self, places: Ints) -> tuple[Cut, Floats]:
         """Return the best split of some examples, and their sums."""
@@ -124,6 +126,7 @@ class _NameSplitSearch:
             least,
             prior,
             (caution * NAMES_RIDGE, caution * NAMES_CHANCE_OF_SEVERAL),
+            self.room,
         )
         if len(self.columns):
             added = sums[starts[-1] :]
@@ -162,7 +165,7 @@ def _score(sums, prior):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    kinds, doubts, chosen, starts, added, total, least, prior, of_names
+    kinds, doubts, chosen, starts, added, total, least, prior, of_names, room
 ):
     """Find the best split of a node by a binned feature: its gain, number and passing bins."""
     width = added.shape[1] - 1
@@ -171,7 +174,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
     base = _score(whole[:width], prior)
     best, best_feature = 0.0, -1
     best_passing = np.zeros(256, np.bool_)
-    in_order = np.arange(256)
+    in_order = room[0]
     here, rest = np.zeros(width + 1), np.zeros(width)
     for number in range(len(chosen)):
         feature = chosen[number]
@@ -185,7 +188,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
         if named:
             own = (prior[0] + of_names[0], prior[1], prior[2])
             order = order_of_names(
-                sums[:, :outputs], sums[:, outputs:width], sums[:, width], size, own[0]
+                sums[:, :outputs], sums[:, outputs:width], sums[:, width], size, own[0], room
             )
             doubt += of_names[1] * (len(order) - 1)
         for turned in range(2 if named else 1):
