@@ -7,10 +7,11 @@ Its jar is named by the environment variable ``MLNLEARN_BOOSTSRL_JAR`` (it comes
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "mln-bt": ("-mln",),
     "mln-bc": ("-mln", "-mlnClause"),
 }
+ONE_CORE = ("-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1")
+"""What keeps the Java machine to one core, which takes fewer CPU seconds than threads that wait."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +125,37 @@ def _called(
     seconds: int,
     heap: str | None = None,
 ) -> Run:
-    """Run the jar, and say what that took."""
-    java = ["java", *([] if heap is None else [f"-Xmx{heap}"]), "-jar", os.environ[JAR]]
+    """Run the jar, and say what that took, or how it failed."""
+    java = ["java", *ONE_CORE, *([] if heap is None else [f"-Xmx{heap}"])]
+    java += ["-jar", os.environ[JAR]]
     given = ["-target", target.lower(), "-trees", str(trees), *OPTIONS[mode]]
-    process = subprocess.Popen(
-        bounded([*java, *options, *given], seconds),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    run = Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-    if status:
-        raise RuntimeError(f"BoostSRL failed after {run.cpu:.0f} CPU s, {run.megabytes:,.0f} MB")
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            bounded([*java, *options, *given], seconds),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        run = Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+        if status:
+            said.seek(0)
+            how = "stopped" if os.WIFSIGNALED(status) else _error(said)
+            spent = f"after {run.cpu:.0f} CPU s, {run.megabytes:,.0f} MB"
+            raise RuntimeError(f"BoostSRL: {how} {spent}")
     return run
+
+
+def _error(lines: Iterable[str]) -> str:
+    """Return the first error that is named in what a Java machine says.
+
+    Examples
+    --------
+    >>> _error(["% ok", "Exception in thread main java.lang.OutOfMemoryError: Java heap space"])
+    'OutOfMemoryError: Java heap space'
+    """
+    found = (re.search(r"java\.\S*?(\w+(?:Error|Exception)\b.*)", line) for line in lines)
+    return next((error[1].strip() for error in found if error), "failed")
 
 
 def write(

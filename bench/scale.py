@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -144,17 +144,26 @@ def report() -> None:
     PAGE.write_text(page(rows), encoding="utf-8")
 
 
-def rows_of_page(text: str) -> list[Row]:
-    """Return the rows that a page shows."""
+def power_of_ten(facts: int, _answer: str) -> float:
+    """Return the size that a row is of."""
+    return round(math.log10(facts))
+
+
+def rows_of_page(
+    text: str,
+    tasks: Sequence[str] = TASKS,
+    size_of: Callable[[int, str], float] = power_of_ten,
+) -> list[Row]:
+    """Return the rows of some tasks that a page shows; their size from their facts and answer."""
     days = re.search(r"wrote \((?:.* and )?(\d{4}-\d\d-\d\d);", text)
     load = re.search(r"load up to (\d+)", text)
     rows: list[Row] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 6 and cells[0] in TASKS and cells[2]:
+        if len(cells) == 6 and cells[0] in tasks and cells[2]:
             facts = int(cells[1].replace(",", ""))
             rows.append({
-                "task": cells[0], "size": round(math.log10(facts)), "facts": facts,
+                "task": cells[0], "size": size_of(facts, cells[5]), "facts": facts,
                 "seconds": float(cells[2]), "answer": cells[5],
                 "megabytes": float(cells[4].replace(",", "")), "exponent": cells[3],
                 "day": days[1] if days else "", "load": float(load[1]) if load else 0.0,

@@ -4,13 +4,15 @@
     python -m bench.searches --page
 
 One task a process; rows are kept in ``--rows``, and ``docs/results/searches.md`` is written from
-the latest of each task and size. Times are CPU seconds of the task itself, as in `bench.scale`.
+the latest of each task and size; rows that were not measured again stay as the page has them.
+Times are CPU seconds of the task itself, as in `bench.scale`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from typing import Any
 import mlnlearn as ml
 from bench.peers import PEERS, Measured
 from bench.result import peak_megabytes
-from bench.scale import shown
+from bench.scale import rows_of_page, shown
 from bench.shop import FACTS_PER_CUSTOMER, write_shop
 from mlnlearn.data.catalog import benchmark_path
 from mlnlearn.data.database import Database
@@ -37,6 +39,8 @@ LEFT = "ordered(o,c) ^ contains(o,p) ^ kind(p,k) ^ left(c)"
 TOGETHER = "ordered(o,c) ^ contains(o,p) ^ contains(o,r) ^ kind(p,k) ^ kind(r,k) ^ left(c)"
 RULES = ("2 publication(t,x) ^ publication(t,y) ^ student(y) => professor(x)",
          "1 taughtBy(c,x,q) => professor(x)", "-1 professor(x)")  # fmt: skip
+
+STARTS = ("`--help`", "`learn`, compiled before", "`learn`, nothing compiled")
 
 # The kernel counts what a process held before it was this program as its own: it asks itself.
 _NOTED = """
@@ -53,14 +57,14 @@ runpy.run_module("mlnlearn", run_name="__main__")
 """
 
 
-def _university(size: int) -> Database:
+def _university(size: float) -> Database:
     return university(round(10**size / 9.0), 1, rng=0).databases[0]
 
 
-def search(learner: ml.GSLP | ml.MSL) -> Callable[[int], Measured]:
+def search(learner: ml.GSLP | ml.MSL) -> Callable[[float], Measured]:
     """Learn clauses of one university."""
 
-    def run(size: int) -> Measured:
+    def run(size: float) -> Measured:
         database = _university(size)
         learner.fit(university(30, 1, rng=1).databases, ml.Run(max_seconds=5))
         with warnings.catch_warnings(record=True) as raised:
@@ -76,7 +80,7 @@ def search(learner: ml.GSLP | ml.MSL) -> Callable[[int], Measured]:
     return run
 
 
-def answers(size: int) -> Measured:
+def answers(size: float) -> Measured:
     """Answer all atoms of `professor`, given all else, to a Parquet file."""
     database = _university(size)
     declared = [database.schema.declaration(p.name) for p in database.schema.predicates]
@@ -92,7 +96,7 @@ def answers(size: int) -> Measured:
     return Measured(database.true_atoms, seconds, f"{people:,} answers, {megabytes:.1f} MB")
 
 
-def shop(size: int) -> Measured:
+def shop(size: float) -> Measured:
     """Count two formulas of a shop that lies in Parquet files, by DuckDB within 1 GB."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "shop"
@@ -107,7 +111,7 @@ def shop(size: int) -> Measured:
         return Measured(database.true_atoms, seconds, str(counts))
 
 
-def start(size: int) -> Measured:
+def start(size: float) -> Measured:
     """Run the command line: help (0), a small `learn` (1), the same with nothing compiled (2)."""
     folder = benchmark_path("uwcse")
     learn = ["learn", "--learner", "rdn-b", "--target", "advisedBy", "--db", f"{folder}/fold1.db"]
@@ -124,12 +128,10 @@ def start(size: int) -> Measured:
         megabytes = int(noted.read_text()) / 1024
     if status:
         raise SystemExit(f"{' '.join(words)} failed")
-    what = ("`--help`", "`learn`, compiled before", "`learn`, nothing compiled")[size]
-    seconds = used.ru_utime + used.ru_stime
-    return Measured(0, seconds, what, megabytes)
+    return Measured(0, used.ru_utime + used.ru_stime, STARTS[int(size)], megabytes)
 
 
-GROUPS: dict[str, dict[str, Callable[[int], Measured]]] = {
+GROUPS: dict[str, dict[str, Callable[[float], Measured]]] = {
     "searches": {"MSL": search(ml.MSL()), "GSLP": search(ml.GSLP())},
     "answers": {"answers of all `professor` atoms to Parquet": answers},
     "shop": {"count in place, 2 formulas of a shop": shop},
@@ -139,7 +141,7 @@ GROUPS: dict[str, dict[str, Callable[[int], Measured]]] = {
 TASKS = {name: run for tasks in GROUPS.values() for name, run in tasks.items()}
 
 
-def one(task: str, size: int) -> dict[str, Any]:
+def one(task: str, size: float) -> dict[str, Any]:
     """Run one task on one size, and say what it took."""
     warnings.simplefilter("ignore", ml.DataWarning)
     found = TASKS[task](size)
@@ -170,17 +172,30 @@ def page(rows: list[dict[str, Any]]) -> str:
     return TEXT.read_text("utf-8").format(**tables, days=" and ".join(days), load=f"{load:.0f}")
 
 
+def size_of(facts: int, answer: str) -> float:
+    """Return the size that a row of the page is of: the logarithm of its facts, to a half.
+
+    Examples
+    --------
+    >>> size_of(31_623, "3 trees"), size_of(1_489, "20 trees"), size_of(0, STARTS[1])
+    (4.5, 0, 1)
+    """
+    if answer in STARTS:
+        return STARTS.index(answer)
+    return 0 if answer.startswith("20 trees") else round(2 * math.log10(facts)) / 2
+
+
 def report() -> None:
     """Measure what is asked for, keep it, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4, 5], help="powers of ten")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[4, 5], help="powers of ten")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--rows", type=Path, default=Path("build/searches.jsonl"))
     parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
     parser.add_argument("--one", nargs=2, metavar=("TASK", "SIZE"), help="in this process")
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(one(given.one[0], int(given.one[1]))))
+        print(json.dumps(one(given.one[0], float(given.one[1]))))
         return
     given.rows.parent.mkdir(parents=True, exist_ok=True)
     for task in () if given.page else given.tasks:
@@ -190,7 +205,9 @@ def report() -> None:
             with given.rows.open("a", encoding="utf-8") as file:
                 file.write(row)
             print(row, end="", flush=True)
-    rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
+    rows = rows_of_page(PAGE.read_text("utf-8"), list(TASKS), size_of)
+    if given.rows.exists():
+        rows += [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
     PAGE.write_text(page(rows), encoding="utf-8")
 
 
