@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
+from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.grow import (
     NAMES_CHANCE_OF_SEVERAL,
@@ -110,13 +110,14 @@ class _NameSplitSearch:
 
     def best(self, places: Ints, sums: Floats) -> Cut:
         """Return the best split by the sums of examples."""
-        nothing = Cut(0.0, -1, np.zeros(256, np.bool_))
+        passing = np.zeros(256, np.bool_)
+        nothing = Cut(0.0, -1, passing)
         least, caution = self.settings.min_examples, self.settings.caution
         if len(places) < 2 * least:
             return nothing
         starts, apart = self.binned.starts, caution * _APART + (1 - caution) * _APART_IN_DOUBT
         prior = (self.settings.ridge, apart, caution)
-        gain, feature, passing = _best_dense(
+        gain, feature = _best_dense(
             self.binned.kinds,
             self.doubts,
             self.chosen,
@@ -126,6 +127,7 @@ class _NameSplitSearch:
             least,
             prior,
             (caution * NAMES_RIDGE, caution * NAMES_CHANCE_OF_SEVERAL),
+            passing,
             self.room,
         )
         if len(self.columns):
@@ -145,7 +147,7 @@ class _NameSplitSearch:
 # Compiled functions carry no annotations: numba infers their types.
 
 
-@njit(cache=True)
+@inner
 def _score(sums, prior):  # type: ignore[no-untyped-def]
     """Return what examples gain by values of their own for each name, less what chance would."""
     ridge, apart, caution = prior
@@ -165,15 +167,17 @@ def _score(sums, prior):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
-    kinds, doubts, chosen, starts, added, total, least, prior, of_names, room
+    kinds, doubts, chosen, starts, added, total, least, prior, of_names, passing, room
 ):
-    """Find the best split of a node by a binned feature: its gain, number and passing bins."""
+    """Find the best split of a node by a binned feature: its gain and number.
+
+    The bins that pass are put into `passing`.
+    """
     width = added.shape[1] - 1
     outputs = width // 2
     whole = added[-1]
     base = _score(whole[:width], prior)
     best, best_feature = 0.0, -1
-    best_passing = np.zeros(256, np.bool_)
     in_order = room[0]
     here, rest = np.zeros(width + 1), np.zeros(width)
     for number in range(len(chosen)):
@@ -200,14 +204,21 @@ def _best_dense(  # type: ignore[no-untyped-def]
                 gain -= base + doubt
                 if gain > best + 1e-12:
                     best, best_feature = gain, feature
-                    best_passing[:] = False
+                    for bin_ in range(len(passing)):
+                        passing[bin_] = False
                     for at in range(len(order)):
-                        best_passing[order[at]] = at > place if backward else at <= place
-                    best_passing[255] = missing == 1
-    return best, best_feature, best_passing
+                        passing[order[at]] = at > place if backward else at <= place
+                    passing[255] = missing == 1
+    return best, best_feature
 
 
-@njit(cache=True)
+@inner
+def _add_row(here, sums, row):  # type: ignore[no-untyped-def]
+    for output in range(len(here)):
+        here[output] += sums[row, output]
+
+
+@inner
 def _scan(  # type: ignore[no-untyped-def]
     sums, order, backward, missing, whole, total, least, prior, here, rest
 ):
@@ -216,18 +227,19 @@ def _scan(  # type: ignore[no-untyped-def]
     `here` and `rest` are room for the sums of both sides.
     """
     width = len(rest)
-    here[:] = 0.0
+    for output in range(len(here)):  # sums of arrays compile for seconds
+        here[output] = 0.0
     best, place = -np.inf, -1
     # what is first in order is gathered in `here`; it fails where the passing ones come last
     if missing != backward:
-        here += sums[-1]
+        _add_row(here, sums, len(sums) - 1)
     if backward:  # rare names never pass: they are with those that come first
-        here += sums[-2]
+        _add_row(here, sums, len(sums) - 2)
     for at in range(len(order)):
         bin_ = order[at]
         if sums[bin_, width] == 0:
             continue
-        here += sums[bin_]
+        _add_row(here, sums, bin_)
         if here[width] < least:
             continue
         if total - here[width] < least:
