@@ -53,10 +53,12 @@ def _search(program, keys, part, first, known):  # type: ignore[no-untyped-def]
     read for all rows without a branch on what was read: then the processor waits for many at once.
     """
     shift, mask, last = program.shift, program.mask, len(known) - 1
-    for at in range(len(part)):
-        part[at] = first[np.uint64(keys[at] >> shift)] if last >= 0 else -1
     if last < 0:
+        for at in range(len(part)):
+            part[at] = -1
         return
+    for at in range(len(part)):
+        part[at] = first[np.uint64(keys[at] >> shift)]
     for at in range(len(part)):
         low = part[at]  # one more than that in an empty bucket is no key of it either
         part[at] = low + (known[low if low < last else last] < keys[at] & mask)
