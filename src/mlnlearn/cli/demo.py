@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mlnlearn.cli.options import ForceOption, option
 from mlnlearn.cli.outputs import check
-from mlnlearn.cli.show import console, heading, print_table
+from mlnlearn.cli.show import console, heading, print_table, rules_heading
 from mlnlearn.files import write_files
 
 _SHOWN = 6
@@ -77,7 +77,7 @@ def demo(
     shown = _demo(kind)(out, data)
     out.print()
     more = f", the first {_SHOWN}" if shown.rules > _SHOWN else ""
-    out.print(heading(f"{shown.rules:,} rules found{more}"))
+    out.print(rules_heading(shown.rules, f" found{more}"))
     for number, sentence in enumerate(shown.sentences[:_SHOWN], start=1):
         out.print(f"{number:3d}. {sentence}", markup=False)
     out.print()

@@ -43,7 +43,15 @@ from mlnlearn.cli.outputs import beside_of, check, model_files
 from mlnlearn.cli.path_tests import check_path_tests, path_rules_beside, triples_data
 from mlnlearn.cli.progress import fit, resumable
 from mlnlearn.cli.rows import learn_rows
-from mlnlearn.cli.show import SHOWN, console, heading, print_json, print_more, print_table
+from mlnlearn.cli.show import (
+    SHOWN,
+    console,
+    heading,
+    print_json,
+    print_more,
+    print_table,
+    rules_heading,
+)
 from mlnlearn.cli.sources import (
     background_of,
     keep_mapping,
@@ -383,7 +391,7 @@ def _rules(model: AnyModel) -> Weighted:
 def _print_rules(rules: Weighted, *, ordered: bool) -> None:
     """Print the rules: as they stand where their order has a meaning, else the strongest first."""
     screen = console()
-    screen.print(heading(f"{len(rules):,} rules"))
+    screen.print(rules_heading(len(rules)))
     if ordered:
         screen.print("of each tree, the first rule that has a grounding counts")
     # by what is shown of the weight, so that round-off does not decide

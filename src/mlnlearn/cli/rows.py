@@ -17,6 +17,7 @@ from mlnlearn.cli.show import (
     print_json,
     print_more,
     print_table,
+    rules_heading,
 )
 from mlnlearn.errors import InputError
 from mlnlearn.files import check_new, write_files
@@ -113,7 +114,7 @@ def warn_of_leaks(data: ml.Data, target: str) -> None:
 
 
 def _print_rules(screen: Console, rules: Sequence[ml.ShownRule]) -> None:
-    screen.print(heading(f"{len(rules):,} rules"))
+    screen.print(rules_heading(len(rules)))
     for number, rule in enumerate(rules, start=1):
         screen.print(f"{number:3d}. {rule.sentence}", markup=False, highlight=False)
 

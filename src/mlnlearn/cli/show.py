@@ -58,6 +58,17 @@ def heading(text: str) -> Text:
     return Text(text, style="bold")
 
 
+def rules_heading(number: int, more: str = "") -> Text:
+    """Return the line above so many rules.
+
+    Examples
+    --------
+    >>> str(rules_heading(1)), str(rules_heading(1200, " found"))
+    ('1 rule', '1,200 rules found')
+    """
+    return heading(f"{number:,} rule{'s' * (number != 1)}{more}")
+
+
 def print_table(
     out: Console, titles: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = (0,)
 ) -> None:

@@ -30,7 +30,7 @@ from mlnlearn.cli.options import (
     read_network,
 )
 from mlnlearn.cli.outputs import check
-from mlnlearn.cli.show import console, heading, print_json, print_table
+from mlnlearn.cli.show import console, print_json, print_table, rules_heading
 from mlnlearn.cli.sources import tables_for
 from mlnlearn.errors import InputError
 
@@ -107,7 +107,7 @@ def weights(
         _print_json(learned, seconds)
         return
     screen = console()
-    screen.print(heading(f"{len(learned.mln.rules)} rules"))
+    screen.print(rules_heading(len(learned.mln.rules)))
     rows = [
         (str(rule.formula), "always" if rule.hard else f"{rule.weight:.4f}")
         for rule in learned.mln.rules

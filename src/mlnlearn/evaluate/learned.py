@@ -132,7 +132,8 @@ class ScoredModel(Shown):
             for name, (score, base) in self.scores.items()
         )
         aside = f"; on {self.held_out.rows:,} rows kept aside {scores}" if self.held_out else ""
-        return f"{self.target} by {len(self.rules())} rules{aside}"
+        number = len(self.rules())
+        return f"{self.target} by {number} rule{'s' * (number != 1)}{aside}"
 
     def table(self) -> ShownTable:
         """Return the rules."""

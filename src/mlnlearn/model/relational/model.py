@@ -454,9 +454,9 @@ class RelationalModel(Shown, Plots, SavedModel):
         yield f"{self.called}: {features}"
         if self.listed is None:
             return
-        kept = self.listed.kept
-        share = "" if kept is None else f", which keep {kept:.0%} of what they gain"
-        yield f"in {len(self.listed.rules)} rules{share}:"
+        kept, number = self.listed.kept, len(self.listed.rules)
+        share = "" if kept is None else f", for {kept:.0%} of what they gain"
+        yield f"in {number} rule{'s' * (number != 1)}{share}:"
         for rule, sentence in zip(self.listed.rules, self._sentences(), strict=True):
             yield f"{rule.weight:+8.4f}  {sentence}"
 
