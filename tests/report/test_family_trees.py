@@ -1,6 +1,7 @@
 """Drawings of the trees of a Bayes net's nodes: every leaf once, shares that fill the bars."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,9 +79,9 @@ def test_large_tables_are_named_and_not_drawn(monkeypatch):
 
 def test_names_are_escaped():
     model = MBN().fit(Loaded(*self_tables(2, size=8))).model
-    node = model.families[0].child
-    object.__setattr__(node, "values", tuple(f"<{v}&" for v in node.values))
-    text = family_svg(model.families[0])
+    family = model.families[0]
+    node = replace(family.child, values=tuple(f"<{v}&" for v in family.child.values))
+    text = family_svg(replace(family, child=node))
     assert "&lt;v0&amp;" in text
     assert "<v0" not in text
     assert np.isfinite(model.weights).all()
