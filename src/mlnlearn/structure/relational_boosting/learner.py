@@ -43,7 +43,7 @@ from mlnlearn.structure.relational_boosting.linear import (
     fit_linear,
     linear_folds,
 )
-from mlnlearn.structure.relational_boosting.losses import Loss, fences
+from mlnlearn.structure.relational_boosting.losses import Loss, fences, telling_examples
 from mlnlearn.structure.relational_boosting.name_axis import NamedExamples, named_examples
 from mlnlearn.structure.relational_boosting.short_lists import chosen_settings
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, TreeStepSettings, strata_of
@@ -289,10 +289,7 @@ class _Learning:
     def _settings(self) -> TreeStepSettings:
         """Return the settings of steps, those not given by the number of examples."""
         learner = self.learner
-        number = float(len(self.rows))
-        if self.loss.kind == "logistic":
-            true = float(self.label[self.rows].sum())
-            number = min(number, 6 * true, 6 * (number - true))
+        number = telling_examples(self.loss, self.label[self.rows])
         sizes = _LEAVES if self.examples.base.times is None else _LEAVES_IN_TIME
         leaves = next(leaves for most, leaves in sizes if number <= most)
         least = int(min(max(number / 200, 3), 20))

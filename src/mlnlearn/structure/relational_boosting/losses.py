@@ -12,6 +12,7 @@ from mlnlearn.counting.aggregates import Floats
 
 Kind = Literal["logistic", "classes", "squares"]
 _FAR = 5.0  # times the spread of the middle half
+_OF_RARER = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +98,19 @@ def probabilities(kind: Kind, scores: Floats) -> Floats:
         true = expit(scores[:, 0])
         return np.stack([expit(-scores[:, 0]), true], axis=1)
     return np.asarray(np.exp(log_softmax(scores, axis=1)))
+
+
+def telling_examples(loss: Loss, label: Floats) -> float:
+    """Return how many examples tell anything: of two labels, few more than have the rarer one.
+
+    Examples
+    --------
+    >>> telling_examples(Loss("logistic", 1), np.array([1.0] * 10 + [0.0] * 990))
+    60.0
+    >>> telling_examples(Loss("squares", 1), np.zeros(500))
+    500.0
+    """
+    if loss.kind != "logistic":
+        return float(len(label))
+    true = float(label.sum())
+    return min(float(len(label)), _OF_RARER * true, _OF_RARER * (len(label) - true))

@@ -15,11 +15,13 @@ from mlnlearn.structure.relational_boosting.distil import (
     rule_bodies,
     taken_rules,
 )
+from mlnlearn.structure.relational_boosting.losses import telling_examples
 from mlnlearn.structure.relational_boosting.steps import BoostingRun, mean_deviance
 
 _ENOUGH = 500  # held-out examples that tell which way is best
 _LESS_RIDGE = 0.05  # the other amount that weights of short lists may be shrunk by
-_WORTH_READING = 0.03  # of what the best list gains: what all rules that are left out may gain
+_WORTH_READING = 0.01  # of what the best list gains: what all rules that are left out may gain
+_MANY = 1000  # examples of which rules that say little say it nonetheless: none is left out
 
 
 def chosen_settings(
@@ -28,7 +30,8 @@ def chosen_settings(
     """Return how lists are best fitted, of how many rules, and the held-out gain they keep then.
 
     Where there is no gain over the base rate, a list is to say what the trees say and no more than
-    that; what it keeps is then None.
+    that; what it keeps is then None. Where examples are few, the last rules are of chance: a list
+    ends where the others gain next to nothing.
 
     Parameters
     ----------
@@ -73,9 +76,13 @@ def chosen_settings(
     # where labels follow without exception, weights must not be shrunk as much
     chosen = better(replace(chosen, ridge=_LESS_RIDGE * chosen.ridge), chosen)
     deviances = np.array([np.average(each, weights=weight[rows]) for each in lost(chosen)])
-    number = _worth_reading(deviances)
+    known = np.concatenate([runs[0].rows, folds[0]])
+    number = len(deviances) - 1
+    if telling_examples(loss, label[known]) < _MANY:
+        number = _worth_reading(deviances)
+        chosen = replace(chosen, max_rules=number)
     kept = 1.0 - (float(deviances[number]) - whole) / gain
-    return replace(chosen, max_rules=number), kept
+    return chosen, kept
 
 
 def _held_out_scores(
@@ -94,7 +101,7 @@ def _worth_reading(deviances: Floats) -> int:
 
     Examples
     --------
-    >>> _worth_reading(np.array([1.0, 0.5, 0.41, 0.4, 0.45]))
+    >>> _worth_reading(np.array([1.0, 0.5, 0.402, 0.4, 0.45]))
     2
     """
     best = float(deviances.min())
