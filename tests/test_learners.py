@@ -162,10 +162,7 @@ LONGER = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_phase_runs_past_the_time(name):
-    """By the processor's clock, on data and settings for which most learners need more time.
-
-    Between two looks at the clock there is a step of work, which takes longer where others run.
-    """
+    """By the processor's clock, on data and settings for which most learners need more time."""
     limit, entry = 0.6, LEARNERS[name]
     larger = {key: value for key, value in SETTINGS[name].items() if key != "max_clauses"}
     larger |= {"max_literals": 4} if "max_literals" in larger else {}
@@ -173,7 +170,7 @@ def test_no_phase_runs_past_the_time(name):
     made = entry.load()(**larger | LONGER.get(name, {}), **entry.fixed)
     started = time.process_time()
     made.fit(MANY, ml.Run(max_seconds=limit, clock=time.process_time))
-    assert time.process_time() - started <= 1.1 * limit + 0.3
+    assert time.process_time() - started <= 1.1 * limit + 0.1
 
 
 def test_tables_as_they_are():
