@@ -135,9 +135,16 @@ def test_a_learner_that_is_clearly_better_is_chosen(network, rigged):
 
 
 @pytest.mark.parametrize(
-    ("other", "chosen"), [((0.5, 0.6, 0.64), "mln-bc"), ((0.9, 0.55, 0.65), "boost")]
+    ("other", "chosen"),
+    [
+        ((0.55, 0.6, 0.64), "mln-bc"),
+        ((0.9, 0.55, 0.65), "boost"),
+        ((0.502, 0.55, 0.55), "boost"),  # two trials that agree by chance
+    ],
 )
-def test_another_learner_needs_two_errors_on_trials_that_did_not_pick_it(network, other, chosen):
+def test_another_learner_needs_two_errors_on_all_trials_and_on_those_that_did_not_pick_it(
+    network, other, chosen
+):
     data = ml.as_data(network)
     view = relational(data.databases)
     examples = examples_of(view, find_place(view, "smokes"))

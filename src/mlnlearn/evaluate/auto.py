@@ -2,7 +2,8 @@
 
 Learners that apply are trained on part of the data and asked for the rest. After the first trial,
 the preferred learner goes on with the best of the others, if that is not beaten clearly. It learns
-from everything unless the other is better by more than two standard errors.
+from everything unless the other is better by more than two standard errors, on all trials and on
+those by which it was not picked.
 """
 
 from __future__ import annotations
@@ -198,19 +199,30 @@ class _Choice:
         return chosen, why, self._tried(best)
 
     def _final(self, names: Sequence[str]) -> tuple[str, str]:
-        """Return the learner that is chosen of the last two, and the best of them.
+        """Return the learner that is chosen of the last two, and the best of them."""
+        unpicked = self._unpicked(names)
+        best = max(names, key=lambda name: unpicked[name].score)
+        chosen = next(name for name in names if name == best or not self._leads(best, name))
+        return chosen, best
 
-        The trial by which the second was picked out of several says too much for it.
+    def _unpicked(self, names: Sequence[str]) -> dict[str, Outcome]:
+        """Return outcomes without the trial by which a learner was picked out of several.
+
+        That trial says too much for it.
         """
         number = max(len(self.outcomes[name].whole) for name in names)
         passed = 1 if number > 1 and len(self.members.names) > 2 else 0
-        found = {name: self.outcomes[name].after(passed) for name in names}
-        best = max(names, key=lambda name: found[name].score)
-        for name in names:
-            lead, error = found[best].lead(found[name])
-            if name == best or lead <= _CLEARLY * error:
-                return name, best
-        return best, best
+        return {name: self.outcomes[name].after(passed) for name in names}
+
+    def _leads(self, name: str, other: str) -> bool:
+        """Whether a learner is clearly better on all trials, and on those that did not pick it.
+
+        Few trials may agree by chance: it must be so on both.
+        """
+        return all(
+            _is_clear(*outcomes[name].lead(outcomes[other]))
+            for outcomes in (self.outcomes, self._unpicked((name, other)))
+        )
 
     def _still_in(self, names: Sequence[str]) -> list[str]:
         """Return the preferred learner and the best other; one alone where that is clear."""
@@ -219,11 +231,10 @@ class _Choice:
             return there
         first, *others = there
         rival = max(others, key=lambda name: self.outcomes[name].score)
-        lead, error = self.outcomes[first].lead(self.outcomes[rival])
-        if lead > _CLEARLY * error:
+        if _is_clear(*self.outcomes[first].lead(self.outcomes[rival])):
             return [first]
         several = len(self.outcomes[first].whole) > 1
-        return [rival] if several and -lead > _CLEARLY * error else [first, rival]
+        return [rival] if several and self._leads(rival, first) else [first, rival]
 
     def _try(self, name: str, trial: InnerTrial) -> None:
         self.course.check()
@@ -269,6 +280,11 @@ class _Choice:
             elif name in self.failed:
                 found.append(Tried(name, -np.inf, 0, 0.0, failed=self.failed[name]))
         return tuple(found)
+
+
+def _is_clear(lead: float, error: float) -> bool:
+    """Whether a lead is more than its standard error may make of nothing."""
+    return lead > _CLEARLY * error
 
 
 def _are_enough(examples: RowExamples) -> bool:
