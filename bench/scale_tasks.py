@@ -14,7 +14,7 @@ import numpy as np
 
 import mlnlearn as ml
 from mlnlearn import threads as work
-from mlnlearn.counting import example_sums
+from mlnlearn.counting import example_sums, view_tables
 from mlnlearn.counting.query import Query
 from mlnlearn.counting.sql_engine import SqlEngine
 from mlnlearn.data.database import Database
@@ -26,7 +26,7 @@ from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.logic.formulas import Formula
-from mlnlearn.structure.boosting import features, tables
+from mlnlearn.structure.boosting import features
 
 ADVISE = "publication(t,s) ^ publication(t,p) ^ professor(p) => advisedBy(s,p)"
 TAUGHT = "ta(c,s,q) ^ taughtBy(c,p,q) => advisedBy(s,p)"
@@ -206,7 +206,7 @@ def shared_time() -> Iterator[list[float]]:
                 inside[0] = False
             yield found
 
-    rooms: tuple[Any, ...] = (work, features, tables)
+    rooms: tuple[Any, ...] = (work, features, view_tables)
     for room in rooms:
         room.in_order = timed
     try:

@@ -21,6 +21,9 @@ EQUALS = "="
 Argument: TypeAlias = int | str
 """A term of a pattern: the number of a variable, or the name of a constant."""
 
+OPEN = 1 << 20
+"""A variable that stands for an argument whose constants are told apart; it has no other name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -46,6 +49,28 @@ class Pattern:
 
 Body: TypeAlias = tuple[Pattern, ...]
 """A conjunction."""
+
+
+def renamed(body: Body, bound: int) -> Body:
+    """Give the new variables numbers by first occurrence.
+
+    Examples
+    --------
+    >>> wrote = Predicate("publication", ("title", "person"))
+    >>> renamed((Pattern(wrote, (5, 0)),), 2)[0].terms
+    (2, 0)
+    """
+    numbers: dict[int, int] = {}
+    result = []
+    for pattern in body:
+        terms = tuple(
+            numbers.setdefault(term, bound + len(numbers))
+            if isinstance(term, int) and bound <= term < OPEN
+            else term
+            for term in pattern.terms
+        )
+        result.append(Pattern(pattern.predicate, terms))
+    return tuple(result)
 
 
 class CanonicalBodies:

@@ -8,12 +8,13 @@ import pytest
 
 import mlnlearn as ml
 from mlnlearn import threads
+from mlnlearn.counting import view_tables
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.synthetic import university
 from mlnlearn.errors import DataWarning
 from mlnlearn.model.boosted.files import step_to_plain
 from mlnlearn.structure.boosting import features as room
-from mlnlearn.structure.boosting import tables, trees
+from mlnlearn.structure.boosting import trees
 from mlnlearn.structure.boosting.candidates import CandidateCounts
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.language import language_of
@@ -85,9 +86,9 @@ def test_what_is_left_of_sums_is_what_sums_over_the_rest_are(areas, kind, monkey
 def test_models_do_not_depend_on_what_is_kept(areas, kind, monkeypatch):
     expected = learned(LEARNERS[kind], areas)
     pieces = []
-    monkeypatch.setattr(tables, "_MOST", 500)
+    monkeypatch.setattr(view_tables, "_MOST", 500)
     monkeypatch.setattr(Features, "_make", lambda _, units: pieces.append(units[0].path) or {})
-    monkeypatch.setattr(tables, "PIECE", 700)
+    monkeypatch.setattr(view_tables, "PIECE", 700)
     monkeypatch.setattr(room, "PIECE", 700)
     monkeypatch.setattr(room, "_ROWS_PER_EXAMPLE", 1 << 21)
     assert learned(LEARNERS[kind], areas) == expected
@@ -102,7 +103,7 @@ def test_models_do_not_depend_on_the_number_of_threads(areas, kind, kept, monkey
     expected = learned(LEARNERS[kind], areas)
     helpers = set()
     monkeypatch.setattr(room, "_SHARED", 0)
-    monkeypatch.setattr(tables, "_MOST", 500)
+    monkeypatch.setattr(view_tables, "_MOST", 500)
     counts = Features._counts
 
     def recorded(*given):
@@ -201,10 +202,10 @@ def test_a_join_is_cut_between_examples_and_nowhere_else(areas, monkeypatch):
     )
     features = Features(world, rows, ("person", "person"), language)
     link = next(iter(features.counter.links(())))[0].pattern
-    everyone = features._of_view(features._together(()))
+    everyone = features.tables(features.together(()))
     whole = everyone.table((link,))
-    monkeypatch.setattr(tables, "PIECE", 3)
-    parts = list(tables.cut(everyone.root, link))
+    monkeypatch.setattr(view_tables, "PIECE", 3)
+    parts = list(view_tables.cut(everyone.root, link))
     assert len(parts) > 2
     joined = [part.join(link) for part in parts]
     np.testing.assert_array_equal(

@@ -9,11 +9,10 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.pattern import Body
+from mlnlearn.counting.pattern import Body, renamed
 from mlnlearn.model.boosted.rules import ClauseList, HornClause, Leaf
 from mlnlearn.structure.boosting.class_regression import AnyRegression
 from mlnlearn.structure.boosting.features import Features
-from mlnlearn.structure.boosting.language import renamed
 from mlnlearn.structure.boosting.regression import Floats, Mask, Regression
 from mlnlearn.structure.boosting.scoring import CandidateScores, node_sums
 from mlnlearn.threads import in_slices

@@ -16,17 +16,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, pairwise
-from threading import RLock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlnlearn.counting.arrays import Codes, Ints, times
+from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Bindings, Flip
+from mlnlearn.counting.conjunctions import Conjunctions
 from mlnlearn.counting.example_sums import ExampleSums
+from mlnlearn.counting.example_views import Linked
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Body, CanonicalBodies, Pattern
+from mlnlearn.counting.pattern import Body, CanonicalBodies, Pattern, renamed
+from mlnlearn.counting.view_tables import PIECE, ViewTables, joined
 from mlnlearn.errors import DataWarning
 from mlnlearn.resources import in_use
 from mlnlearn.structure.boosting.candidates import (
@@ -37,10 +38,8 @@ from mlnlearn.structure.boosting.candidates import (
     Entries,
     Numbered,
 )
-from mlnlearn.structure.boosting.language import BodyLanguage, Template, renamed
-from mlnlearn.structure.boosting.tables import PIECE, TablesElsewhere, ViewTables, joined
+from mlnlearn.structure.boosting.language import BodyLanguage, Template
 from mlnlearn.structure.boosting.units import BegunCounts, Part, Slab, Unit
-from mlnlearn.structure.boosting.views import ExampleView, ExampleViews, Linked, linked, parts_of
 from mlnlearn.threads import in_order
 
 T = TypeVar("T")
@@ -53,7 +52,7 @@ _VIEWED = 1 << 14  # examples from which on views of them pay
 _TRIES = 2  # how often what the cache dropped is made again to be kept
 
 
-class Features:
+class Features(Conjunctions):
     """Candidates and their counts by conjunction, for a fixed set of examples.
 
     Parameters
@@ -98,18 +97,12 @@ class Features:
         flip: Flip | None = None,
         elsewhere: ExampleSums | None = None,
     ) -> None:
-        self.world, self.types = world, types
-        self.elsewhere = elsewhere if flip is None else None
-        least = _VIEWED if self.elsewhere is None else 0
-        self.views = ExampleViews(np.ascontiguousarray(examples), least)
-        self.own = None if flip is None else flip.predicate
+        least = _VIEWED if elsewhere is None or flip is not None else 0
+        super().__init__(world, examples, least, flip, elsewhere)
+        self.types = types
         self.counter = CandidateCounter(world, types, language, self.own)
         self.most_rows = max(PIECE, _ROWS_PER_EXAMPLE * len(self))
-        cache = in_use().cache
-        self._kept: Any = cache.shelf(self)
-        self._most_kept = cache.limit // 2
-        self._flip = flip
-        self._tables: dict[int, ViewTables] = {}
+        self._most_kept = in_use().cache.limit // 2
         self._passing: set[Hashable] = set()
         self._made: Counter[Hashable] = Counter()
         self._keys = count()
@@ -117,11 +110,7 @@ class Features:
         self._alone: dict[Body, list[Unit]] = {}
         self._units_of: dict[Body, list[Unit]] = {}
         self._left_out: set[Pattern] = set()
-        self._making = RLock()
         self.forms = CanonicalBodies(len(types))
-
-    def __len__(self) -> int:
-        return len(self.views.everyone)
 
     def each(
         self,
@@ -187,30 +176,6 @@ class Features:
         """Share work out among threads, where it is more than sharing takes."""
         return (in_order if len(self) >= _SHARED else map)(function, items)
 
-    def groundings(self, body: Body) -> NDArray[np.integer]:
-        """Return how many groundings a conjunction has for each example: 32 bits where they do."""
-        result: NDArray[np.integer] | None = None
-        for part in self._parts(body):
-            tables = self._of_view(part)
-            found = tables.view.spread(tables.groundings(self._renamed(part.joined)))
-            result = found if result is None else _product(result, found)
-        if result is None:
-            return np.ones(len(self), np.int32)
-        kind = np.int32 if result.itemsize <= np.int32().itemsize else np.int64
-        return result.astype(kind, copy=False)
-
-    def holds(self, body: Body) -> NDArray[np.bool_]:
-        """Tell for which examples a conjunction has groundings."""
-        result = np.ones(len(self), np.bool_)
-        for part in self._parts(body):
-            tables = self._of_view(part)
-            result &= tables.view.spread(tables.groundings(self._renamed(part.joined)) > 0)
-        return result
-
-    def _renamed(self, body: Body) -> Body:
-        """Return a conjunction by the names of variables that it would have by itself."""
-        return renamed(body, len(self.types))
-
     def _leave_out(self, pattern: Pattern) -> None:
         """Say, once a literal, that what begins with it is not looked at everywhere."""
         if pattern not in self._left_out:
@@ -223,34 +188,6 @@ class Features:
                 DataWarning,
                 stacklevel=2,
             )
-
-    def _parts(self, body: Body) -> Iterable[Linked]:
-        """Return the parts of a conjunction that are counted apart."""
-        if not self.views.pays or any(pattern.predicate == self.own for pattern in body):
-            return [self._together(body)] if body else []
-        return parts_of(body, len(self.types))
-
-    def _linked(self, body: Body, others: Body) -> Linked:
-        """Return what of a body is counted together with other literals."""
-        if not self.views.pays or any(p.predicate == self.own for p in (*body, *others)):
-            return self._together(body)
-        return linked(body, others, len(self.types))
-
-    def _together(self, body: Body) -> Linked:
-        return Linked(body, (), frozenset(range(len(self.types))))
-
-    def _of_view(self, part: Linked) -> ViewTables:
-        view = self.views.view(part.places)
-        with self._making:
-            if id(view) not in self._tables:
-                self._tables[id(view)] = self._made_tables(view)
-        return self._tables[id(view)]
-
-    def _made_tables(self, view: ExampleView) -> ViewTables:
-        if self.elsewhere is not None:
-            return TablesElsewhere(self.world, view, self._kept, self.elsewhere)
-        flip = self._flip if view is self.views.everyone else None
-        return ViewTables(self.world, view, flip, self._kept)
 
     def units(self, body: Body, pairs: bool) -> list[Unit]:
         """Return what is counted, and kept, together; but prefixes of too many rows, or none."""
@@ -290,7 +227,7 @@ class Features:
             listed = self.counter.listed(place, prefix, alike, order)
             unit = self._unit(part, listed)
             if unit.rows > self.most_rows and unit.view is self.views.everyone:
-                unit = self._unit(self._together(body), listed)  # the path may leave fewer rows
+                unit = self._unit(self.together(body), listed)  # the path may leave fewer rows
             if unit.rows:
                 found.append(unit)
         return found
@@ -300,16 +237,16 @@ class Features:
     ) -> Iterable[tuple[Linked, Sequence[int]]]:
         """Return templates, by number, with the part of a body that they are counted with."""
         if not self.views.pays:
-            return [(self._together(body), range(len(templates)))] if templates else []
+            return [(self.together(body), range(len(templates)))] if templates else []
         groups: dict[Linked, list[int]] = {}
         for number, template in enumerate(templates):
-            part = self._linked(body, (*prefix, template.pattern))
+            part = self.linked(body, (*prefix, template.pattern))
             groups.setdefault(part, []).append(number)
         return groups.items()
 
     def _unit(self, part: Linked, listed: CandidateList) -> Unit:
         """Return candidates that are counted together with a part of a conjunction."""
-        tables = self._of_view(part)
+        tables = self.tables(part)
         path, link, templates = part.joined, listed.prefix, listed.templates
         if part.rest:
             path, link, templates = self._by_own_names(part, listed)
@@ -420,15 +357,6 @@ class Features:
         for piece in joined(table, unit.link):
             for parts in self._counts(piece, slabs, self._templates(piece)):
                 yield [(start, counts.among(part)) for start, counts in parts]
-
-
-def _product(one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Multiply counts, in as few bits as the largest product may take."""
-    most = int(one.max(initial=0)) * int(other.max(initial=0))
-    if most <= np.iinfo(np.int32).max:
-        product: NDArray[np.integer] = np.multiply(one, other, dtype=np.int32)
-        return product
-    return times(one.astype(np.int64), other.astype(np.int64))
 
 
 def _parted(entries: Entries, slabs: Sequence[Slab]) -> Iterator[Part]:

@@ -13,10 +13,9 @@ from itertools import product
 from typing import TypeAlias
 
 from mlnlearn.counting.objects import Objects
-from mlnlearn.counting.pattern import Argument, Body, Pattern, equality
+from mlnlearn.counting.pattern import OPEN, Argument, Body, Pattern, equality, renamed
 from mlnlearn.structure.boosting.modes import Mode, read_modes
 
-_OPEN = 1 << 20  # stands for the argument of a template whose constants are told apart
 _MOST_CONSTANTS = 20
 _EVENTS = 10  # true target atoms for each constant: the usual "events per variable"
 
@@ -50,7 +49,7 @@ class Template:
         """Return the literal by other names of variables; new ones come so many before `bound`."""
         terms = tuple(
             term - fewer
-            if isinstance(term, int) and bound <= term < _OPEN
+            if isinstance(term, int) and bound <= term < OPEN
             else names.get(term, term)
             for term in self.pattern.terms
         )
@@ -153,7 +152,7 @@ class BodyLanguage:
         for left, kind in enumerate(types[: self.heads]):
             predicate = equality(kind)
             if kind in self.counted and left in needed:
-                yield Template(Pattern(predicate, (left, _OPEN)), 1, 0)
+                yield Template(Pattern(predicate, (left, OPEN)), 1, 0)
             for right in range(left + 1, self.heads):
                 if types[right] == kind and needed & {left, right}:
                     yield Template(Pattern(predicate, (left, right)), None, 0)
@@ -251,7 +250,7 @@ def new_types(pattern: Pattern, bound: int) -> tuple[str, ...]:
     found = {
         term: kind
         for term, kind in zip(pattern.terms, pattern.predicate.types, strict=True)
-        if isinstance(term, int) and bound <= term < _OPEN
+        if isinstance(term, int) and bound <= term < OPEN
     }
     return tuple(found[term] for term in sorted(found))
 
@@ -292,7 +291,7 @@ def _template(mode: Mode, choice: Sequence[int | str | None], bound: int) -> Tem
     for place, term in enumerate(choice):
         if term is None:
             slot = place
-            terms.append(_OPEN)
+            terms.append(OPEN)
         elif isinstance(term, int) and term < 0:
             terms.append(bound + new)
             new += 1
@@ -310,26 +309,3 @@ def _is_new_pair(
         return False
     seen.update((pair, renamed(pair[::-1], bound)))
     return True
-
-
-def renamed(body: Body, bound: int) -> Body:
-    """Give the new variables numbers by first occurrence.
-
-    Examples
-    --------
-    >>> from mlnlearn.logic.atoms import Predicate
-    >>> wrote = Predicate("publication", ("title", "person"))
-    >>> renamed((Pattern(wrote, (5, 0)),), 2)[0].terms
-    (2, 0)
-    """
-    numbers: dict[int, int] = {}
-    result = []
-    for pattern in body:
-        terms = tuple(
-            numbers.setdefault(term, bound + len(numbers))
-            if isinstance(term, int) and bound <= term < _OPEN
-            else term
-            for term in pattern.terms
-        )
-        result.append(Pattern(pattern.predicate, terms))
-    return tuple(result)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.arrays import Codes, Ints
+from mlnlearn.counting.example_views import ExampleView
 from mlnlearn.counting.pattern import Body
 from mlnlearn.model.boosted.rules import Leaf
 from mlnlearn.structure.boosting.features import Features
 from mlnlearn.structure.boosting.units import Part, Unit
-from mlnlearn.structure.boosting.views import ExampleView
 from mlnlearn.threads import in_slices
 
 Floats = NDArray[np.float64]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mlnlearn.counting.example_views import ExampleView
 from mlnlearn.counting.pattern import Body
+from mlnlearn.counting.view_tables import ViewTables
 from mlnlearn.structure.boosting.candidates import CandidateCounts, CandidateList, Numbered
 from mlnlearn.structure.boosting.language import Template
-from mlnlearn.structure.boosting.tables import ViewTables
-from mlnlearn.structure.boosting.views import ExampleView
 
 Part: TypeAlias = tuple[int, CandidateCounts]
 """Counts of some candidates of a unit, with the number of the first."""

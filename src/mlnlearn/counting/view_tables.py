@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mlnlearn.counting.arrays import Ints
 from mlnlearn.counting.bindings import Bindings, Flip
 from mlnlearn.counting.example_sums import ExampleSums
+from mlnlearn.counting.example_views import ExampleView
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
-from mlnlearn.structure.boosting.views import ExampleView
 from mlnlearn.threads import in_order
 
 PIECE = 1 << 21
@@ -76,15 +76,20 @@ class ViewTables:
             return self.parts()
         return [chosen[k : k + _MOST] for k in range(0, len(chosen), _MOST)]
 
-    def pieces(self, path: Body, part: slice | Ints) -> Iterator[Bindings]:
-        """Yield binding tables of some examples, in order, as many rows at a time as fit."""
+    def pieces(
+        self, path: Body, part: slice | Ints, then: Body | None = None
+    ) -> Iterator[Bindings]:
+        """Yield binding tables of some examples, in order, as many rows at a time as fit.
+
+        Where it is known what is joined `then`, other variables may be dropped.
+        """
         everyone = isinstance(part, slice) and part == slice(0, len(self))
         if everyone and self._most_rows(path) <= PIECE:
             yield self.table(path)
             return
         flip = None if self.flip is None else self.flip.part(part)
         examples = np.ascontiguousarray(self.view.examples[:, part])
-        yield from joined(Bindings.of(self.world, examples, flip), path)
+        yield from joined(Bindings.of(self.world, examples, flip), path, then)
 
     def groundings(self, path: Body) -> NDArray[np.integer]:
         """Return how many groundings a conjunction has for each example, in few bytes."""
@@ -104,7 +109,7 @@ class ViewTables:
     def _of_part(self, path: Body, part: slice) -> Ints:
         """Return the groundings of some examples."""
         counts: Ints = np.zeros(part.stop - part.start, np.int64)
-        for table in self.pieces(path[:-1], part):
+        for table in self.pieces(path[:-1], part, path[-1:]):
             counts += table.count(path[-1])  # an example is in one piece
         return counts
 
@@ -151,13 +156,19 @@ def _shortened(counts: Ints) -> NDArray[np.integer]:
     return counts
 
 
-def joined(table: Bindings, path: Body) -> Iterator[Bindings]:
-    """Yield a table joined to literals, cut into pieces by example where it grows large."""
+def joined(table: Bindings, path: Body, then: Body | None = None) -> Iterator[Bindings]:
+    """Yield a table joined to literals, cut into pieces by example where it grows large.
+
+    Where it is known what is joined `then`, rows that differ in other variables are made one.
+    """
     if not path:
         yield table
         return
     for piece in cut(table, path[0]):
-        yield from joined(piece.join(path[0]), path[1:])
+        longer = piece.join(path[0])
+        if then is not None and len(longer) > 2 * longer.size:
+            longer = longer.merged({number for p in (*path[1:], *then) for number in p.variables})
+        yield from joined(longer, path[1:], then)
 
 
 def cut(table: Bindings, pattern: Pattern) -> Iterator[Bindings]:
