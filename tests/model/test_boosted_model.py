@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from brute import brute_count
+from mlnlearn.counting import view_tables
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Pattern
 from mlnlearn.data.database import Database
@@ -129,8 +130,10 @@ def test_values_of_trees_by_enumeration_also_in_small_pieces(existential, monkey
             leaf, groundings, _ = reference.route(tree.root, number)
             assert value == pytest.approx(leaf * groundings)
         with monkeypatch.context() as patched:
-            patched.setattr(evaluation, "_MOST_ROWS", 5)
-            patched.setattr(evaluation, "_CHUNK", 7)
+            patched.setattr(evaluation, "_VIEWED", 1)
+            patched.setattr(view_tables, "PIECE", 5)
+            for name in ("_FEWEST", "_MOST"):
+                patched.setattr(view_tables, name, 7)
             assert step_values(tree, world, rows, existential).tolist() == values.tolist()
 
 

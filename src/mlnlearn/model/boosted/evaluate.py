@@ -1,4 +1,4 @@
-"""Values of trees and clauses for examples: one pass of joins for any number of them."""
+"""Values of trees and clauses for examples: conjunctions are counted for all of them at once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes, Ints
 from mlnlearn.counting.bindings import Bindings, Flip, Mask
-from mlnlearn.counting.chunks import TooManyRowsError, in_chunks
+from mlnlearn.counting.chunks import TooManyRowsError
+from mlnlearn.counting.conjunctions import Conjunctions
 from mlnlearn.counting.objects import Objects
 from mlnlearn.counting.pattern import Body, Pattern
-from mlnlearn.model.boosted.rules import Leaf, Node, Split, Step, nodes, roots
+from mlnlearn.model.boosted.rules import Leaf, Node, Split, Step, roots
 
 Floats = NDArray[np.float64]
 
-_CHUNK = 1 << 17
-_MOST_ROWS = 1 << 23
+_VIEWED = 1 << 8  # examples from which on it pays to tell what a conjunction is about
 
 
 def step_values(
@@ -52,13 +52,7 @@ def step_values(
     >>> step_values(step, world, np.array([[0, 0, 0], [0, 1, 2]], np.int32), False).tolist()
     [1.0, 0.0, 0.0]
     """
-    result = np.empty(examples.shape[1])
-
-    def run(start: int, end: int) -> None:
-        result[start:end] = _evaluation(world, examples, start, end, flip).step(step, existential)
-
-    in_chunks(len(result), _CHUNK, run)
-    return result
+    return Evaluation(world, examples, flip).step(step, existential)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,16 +90,8 @@ def routes(root: Node, world: Objects, examples: Codes, flip: Flip | None = None
     [True, False, False] [2, 0, 0]
     [False, True, True] [1, 1, 1]
     """
-    size = examples.shape[1]
-    stops = [Stop(np.zeros(size, np.bool_), np.zeros(size, np.int64)) for _ in nodes(root)]
-
-    def run(start: int, end: int) -> None:
-        visits = _evaluation(world, examples, start, end, flip).visits(root)
-        for stop, (_, reached, counts) in zip(stops, visits, strict=True):
-            stop.reached[start:end], stop.counts[start:end] = reached, counts
-
-    in_chunks(size, _CHUNK, run)
-    return stops
+    visits = Evaluation(world, examples, flip).visits(root)
+    return [Stop(reached, counts) for _, reached, counts in visits]
 
 
 def values_from(
@@ -125,13 +111,7 @@ def values_from(
     >>> values_from(Leaf(0.5), likes, world, np.array([[0], [0]], np.int32), None).tolist()
     [1.0]
     """
-    result = np.empty(examples.shape[1])
-
-    def run(start: int, end: int) -> None:
-        result[start:end] = _evaluation(world, examples, start, end, flip).subtree(node, body)
-
-    in_chunks(len(result), _CHUNK, run)
-    return result
+    return Evaluation(world, examples, flip).subtree(node, body)
 
 
 def values_below(node: Node, table: Bindings, most_rows: int | None) -> Floats:
@@ -139,7 +119,7 @@ def values_below(node: Node, table: Bindings, most_rows: int | None) -> Floats:
 
     Raises `TooManyRowsError` where a join would make more rows than wanted.
     """
-    return _ChunkEvaluation(table, most_rows).subtree(node, ())
+    return _TableEvaluation(table, most_rows).subtree(node)
 
 
 def used(node: Node) -> frozenset[int]:
@@ -148,14 +128,6 @@ def used(node: Node) -> frozenset[int]:
         return frozenset()
     here = frozenset(variable for pattern in node.test for variable in pattern.variables)
     return here | used(node.yes) | used(node.no)
-
-
-def _evaluation(
-    world: Objects, examples: Codes, start: int, end: int, flip: Flip | None
-) -> _ChunkEvaluation:
-    part = None if flip is None else flip.part(slice(start, end))
-    table = Bindings.of(world, np.ascontiguousarray(examples[:, start:end]), part)
-    return _ChunkEvaluation(table, _MOST_ROWS if end - start > 1 else None, table.columns)
 
 
 def leaf_values(leaf: Leaf, world: Objects) -> Floats:
@@ -179,16 +151,22 @@ def leaf_values(leaf: Leaf, world: Objects) -> Floats:
     return np.array([leaf.value + added.get(name, 0.0) for name in names])[codes]
 
 
-class _ChunkEvaluation:
-    """One run over one chunk of examples; `examples` are their rows, where vectors need them."""
+class Evaluation:
+    """Values of trees and clauses for the same examples: what they share is counted once.
 
-    def __init__(self, table: Bindings, limit: int | None, examples: Codes | None = None) -> None:
-        self.table = table
-        self.limit = limit
-        self.examples = examples
+    Parameters
+    ----------
+    world, examples, flip
+        As for `step_values`.
+    """
+
+    def __init__(self, world: Objects, examples: Codes, flip: Flip | None = None) -> None:
+        self.world, self.examples = world, examples
+        self._counted = Conjunctions(world, examples, _VIEWED, flip)
 
     def step(self, step: Step, existential: bool) -> Floats:
-        values = np.zeros(self.table.size)
+        """Return what a tree or clause list adds to the log-odds of each example."""
+        values = np.zeros(self.examples.shape[1])
         for root in roots(step):
             for node, reached, counts in self.visits(root):
                 if isinstance(node, Leaf) and not node.is_zero:
@@ -201,45 +179,71 @@ class _ChunkEvaluation:
         """Return a leaf's value; with a vector, that for each example."""
         if leaf.by is None:
             return leaf.value
-        if self.examples is None:
-            raise ValueError("a leaf with a vector below a node: spell it out first")
-        found: Floats = leaf_values(leaf, self.table.world)[self.examples[leaf.by.place + 1]]
+        found: Floats = leaf_values(leaf, self.world)[self.examples[leaf.by.place + 1]]
         return found
 
     def subtree(self, node: Node, body: Body) -> Floats:
         """Return the values below a node for examples that came there by a conjunction."""
-        later = used(node)
-        for number, pattern in enumerate(body, 1):
-            rest = (variable for other in body[number:] for variable in other.variables)
-            self.table = self._joined(self.table, pattern, later.union(rest))
-        values = np.zeros(self.table.size)
-        for end, reached, counts in self.visits(node):
+        values = np.zeros(self.examples.shape[1])
+        for end, reached, counts in self.visits(node, body):
             if isinstance(end, Leaf):
-                values[reached] = self._given(end) * counts[reached]
+                values[reached] = end.value * counts[reached]
         return values
 
-    def visits(self, node: Node) -> Iterator[tuple[Node, Mask, Ints]]:
+    def visits(self, node: Node, body: Body = ()) -> Iterator[tuple[Node, Mask, Ints]]:
         """Yield every node below one with the examples that come by, and counts as in `Stop`."""
-        everyone = np.ones(self.table.size, np.bool_)
-        yield from self._node(node, self.table, everyone, self.table.totals())
+        everyone = np.ones(self.examples.shape[1], np.bool_)
+        counts = self._counted.groundings(body).astype(np.int64)
+        yield from self._node(node, body, everyone, counts)
 
     def _node(
-        self, node: Node, table: Bindings, inside: Mask, counts: Ints
+        self, node: Node, body: Body, inside: Mask, counts: Ints
     ) -> Iterator[tuple[Node, Mask, Ints]]:
+        if isinstance(node, Leaf):
+            yield node, inside, counts
+            return
+        longer = (*body, *node.test)
+        tested = np.where(inside, self._counted.groundings(longer), np.int64(0))
+        yield node, inside, tested
+        holds = tested > 0
+        yield from self._node(node.yes, longer, holds, tested)
+        yield from self._node(node.no, body, inside & ~holds, counts)
+
+
+class _TableEvaluation:
+    """One run over examples whose groundings a table lists, in joins of so many rows at most."""
+
+    def __init__(self, table: Bindings, limit: int | None) -> None:
+        self.table = table
+        self.limit = limit
+
+    def subtree(self, node: Node) -> Floats:
+        """Return the values below a node."""
+        values = np.zeros(self.table.size)
+        everyone = np.ones(self.table.size, np.bool_)
+        for leaf, reached, counts in self._leaves(node, self.table, everyone, self.table.totals()):
+            if leaf.by is not None:
+                raise ValueError("a leaf with a vector below a node: spell it out first")
+            values[reached] = leaf.value * counts[reached]
+        return values
+
+    def _leaves(
+        self, node: Node, table: Bindings, inside: Mask, counts: Ints
+    ) -> Iterator[tuple[Leaf, Mask, Ints]]:
+        """Yield every leaf below a node with the examples that come there, and their groundings."""
         if isinstance(node, Leaf):
             yield node, inside, counts
             return
         later = used(node.yes)
         tested, almost = self._counts(table, node.test, later)
-        yield node, inside, tested
         holds = tested > 0
         deeper = table
         if isinstance(node.yes, Split):
             deeper = self._joined(almost.of_examples(holds), node.test[-1], later)
-        yield from self._node(node.yes, deeper, holds, tested)
+        yield from self._leaves(node.yes, deeper, holds, tested)
         rest = inside & ~holds
         smaller = table if isinstance(node.no, Leaf) else table.of_examples(rest)
-        yield from self._node(node.no, smaller, rest, counts)
+        yield from self._leaves(node.no, smaller, rest, counts)
 
     def _counts(self, table: Bindings, body: Body, later: frozenset[int]) -> tuple[Ints, Bindings]:
         """Return each example's groundings, and the table joined with all patterns but the last.

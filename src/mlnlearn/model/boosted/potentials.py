@@ -11,7 +11,7 @@ from mlnlearn.counting.bindings import Flip, Mask, is_true
 from mlnlearn.counting.objects import Objects
 from mlnlearn.errors import InputError
 from mlnlearn.logic.atoms import Predicate
-from mlnlearn.model.boosted.evaluate import Floats, step_values
+from mlnlearn.model.boosted.evaluate import Evaluation, Floats, step_values
 from mlnlearn.model.boosted.influence import influence
 from mlnlearn.model.boosted.rules import Step, TargetRules, bodies
 
@@ -66,8 +66,11 @@ def own_values(
 
 def own_flip(step: Step, predicate: Predicate, rows: Codes, truth: Mask) -> Flip | None:
     """Return the worlds without the atoms themselves, if their predicate is in the step's rules."""
-    recursive = any(p.predicate == predicate for body in bodies(step) for p in body)
-    return without_itself(predicate, rows, truth) if recursive else None
+    return without_itself(predicate, rows, truth) if _reads(step, predicate) else None
+
+
+def _reads(step: Step, predicate: Predicate) -> bool:
+    return any(pattern.predicate == predicate for body in bodies(step) for pattern in body)
 
 
 def potentials(
@@ -105,8 +108,11 @@ def potentials(
     predicate = own[0].predicate
     truth = is_true(world, predicate, rows)
     result = np.full(rows.shape[1], own[0].intercept)
+    plain = Evaluation(world, rows)
+    flipped = Evaluation(world, rows, without_itself(predicate, rows, truth))
     for step in (own[0].prior, *own[0].steps):
-        result += own_values(step, world, predicate, rows, truth, existential)
+        evaluation = flipped if _reads(step, predicate) else plain
+        result += evaluation.step(step, existential)
     if not existential:
         for rules in targets:
             for step in (rules.prior, *rules.steps):
