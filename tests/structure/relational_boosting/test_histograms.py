@@ -51,3 +51,16 @@ def test_sums_are_those_of_plain_additions(outputs):
         has = columns[rows[some], column]
         np.testing.assert_allclose(found[binned.starts[-1] + column], slopes[has].sum(axis=0))
     np.testing.assert_allclose(found[-1], slopes.sum(axis=0))
+
+
+@pytest.mark.parametrize("feature", [0, 5, 7, 8, 12])
+def test_places_are_parted_by_who_passes(feature):
+    rng = np.random.default_rng(5)
+    binned, _ = made(rng)
+    passing = rng.random(256) < 0.5 if feature < binned.dense else np.ones(256, np.bool_)
+    rows = np.sort(rng.choice(EXAMPLES, 200, replace=False))
+    places = np.sort(rng.choice(len(rows), 90, replace=False))
+    yes, no = binned.parted((feature, passing), rows, places)
+    passed = binned.passes((feature, passing), rows[places])
+    assert np.array_equal(yes, places[passed])
+    assert np.array_equal(no, places[~passed])

@@ -102,8 +102,8 @@ class SplitSearch(Protocol):
     def best(self, places: Ints, sums: Floats) -> Cut:
         """Return the best split by the sums of examples."""
 
-    def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
-        """Return which examples pass a split."""
+    def parted(self, cut: Cut, places: Ints) -> tuple[Ints, Ints]:
+        """Return the examples that pass a split, and the others."""
 
 
 def grown(search: SplitSearch, examples: int, settings: GrowSettings) -> GrowingNode:
@@ -118,9 +118,8 @@ def grown(search: SplitSearch, examples: int, settings: GrowSettings) -> Growing
         leaf = leaves.pop(place)
         node = leaf.node
         node.cut = leaf.cut
-        passing = search.passes(leaf.cut, node.places)
-        node.yes = GrowingNode(node.places[passing])
-        node.no = GrowingNode(node.places[~passing])
+        yes, no = search.parted(leaf.cut, node.places)
+        node.yes, node.no = GrowingNode(yes), GrowingNode(no)
         number += 1
         if number < settings.max_leaves:
             small, large = sorted((node.yes, node.no), key=lambda part: len(part.places))
@@ -214,8 +213,8 @@ class _SplitSearch:
                 return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
-    def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
-        return self.binned.passes(cut.bins, self.rows[places])
+    def parted(self, cut: Cut, places: Ints) -> tuple[Ints, Ints]:
+        return self.binned.parted(cut.bins, self.rows, places)
 
 
 def room_of_bins(outputs: int) -> tuple[Ints, Ints, Floats, Floats, Floats]:

@@ -14,13 +14,14 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
+from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.aggregates import Floats, Ints
 
 MISSING = 255
 """The bin of unknown values."""
 OTHER = 254
 """The bin of names that are too rare to be told apart."""
+_HAS = np.arange(256) == 1  # the bins that pass of a column of flags
 _LISTED = 0.3  # the largest share of examples outside of the usual bin that are listed
 
 
@@ -88,6 +89,28 @@ class Binned:
         if feature >= self.dense:
             return self.has(feature - self.dense)[rows]
         found: NDArray[np.bool_] = passing[self.bins[feature][rows]]
+        return found
+
+    def parted(
+        self, test: tuple[int, NDArray[np.bool_]], rows: Ints, places: Ints
+    ) -> tuple[Ints, Ints]:
+        """Return which places among rows are of those that pass a test, and which are of others.
+
+        Parameters
+        ----------
+        test
+            As in `passes`.
+        rows
+            The rows.
+        places
+            Places among them, in rising order, as both parts will be.
+        """
+        feature, passing = test
+        if feature < self.dense:
+            column = self.bins[feature]
+        else:
+            column, passing = self.has(feature - self.dense).view(np.uint8), _HAS
+        found: tuple[Ints, Ints] = _part(column, passing, rows, places)
         return found
 
     @cached_property
@@ -210,29 +233,39 @@ class Histograms:
         self._binned, self._rows = binned, rows
         self._slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
         chosen, listed = use[: binned.dense], binned.others.listed
-        self._by_bin, self._listed = np.flatnonzero(chosen & ~listed), np.flatnonzero(listed)
-        self._bins = binned.bins[np.ix_(self._by_bin, rows)]
+        self._by_bin = np.flatnonzero(chosen & ~listed)
+        self._listed = np.flatnonzero(chosen & listed)
+        self._bins = picked(binned.bins, self._by_bin, rows)
 
     def sums(self, some: Ints) -> Floats:
         """Return the sums over some examples."""
         binned, others, slopes = self._binned, self._binned.others, self._slopes
-        starts = binned.starts
-        found = np.zeros((starts[-1] + len(binned.doubts) + 1, slopes.shape[1]))
-        _add_all(found[-1], some, slopes)
         one = slopes.shape[1] == 3
-        add_bins, add_entries = (
-            (_add_bins_of_one, _add_entries_of_one) if one else (_add_bins, _add_entries)
+        found: Floats = (_sums_of_one if one else _sums)(
+            len(binned.doubts),
+            (self._bins, self._by_bin, self._listed, binned.starts),
+            (others.by_example.starts, others.by_example.entries, others.cells, others.number),
+            others.usual,
+            self._rows,
+            some,
+            slopes,
         )
-        add_bins(found, self._bins, self._by_bin, starts, some, slopes)
-        cells = np.zeros((others.number, slopes.shape[1]))
-        listed = others.by_example
-        add_entries(cells, listed.starts, listed.entries, self._rows, some, slopes)
-        give_cells(found, cells, others.cells)
-        add_usual(found, self._listed, others.usual, starts)
         return found
 
 
 # Compiled functions carry no annotations: numba infers their types.
+
+
+@njit(cache=True)
+def _part(column, passing, rows, places):  # type: ignore[no-untyped-def]
+    """Return the places whose rows have bins that pass, and the others."""
+    yes, no = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+    passed = 0
+    for at in range(len(places)):  # both are written: a jump would often be guessed wrong
+        place = places[at]
+        yes[passed], no[at - passed] = place, place
+        passed += passing[column[rows[place]]]
+    return yes[:passed], no[: len(places) - passed]
 
 
 @njit(cache=True)
@@ -276,6 +309,17 @@ def _turn(pointers, entries, at, found):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def picked(bins, features, rows):  # type: ignore[no-untyped-def]
+    """Return the bins of some features for some rows."""
+    found = np.empty((len(features), len(rows)), np.uint8)
+    for number in range(len(features)):
+        column = bins[features[number]]
+        for at in range(len(rows)):
+            found[number, at] = column[rows[at]]
+    return found
+
+
+@inner
 def _add_all(found, some, slopes):  # type: ignore[no-untyped-def]
     """Add examples to the sums over all."""
     for example in some:
@@ -283,7 +327,7 @@ def _add_all(found, some, slopes):  # type: ignore[no-untyped-def]
             found[output] += slopes[example, output]
 
 
-@njit(cache=True)
+@inner
 def _add_entries(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
     """Add examples to the rows of the sums that are listed for them."""
     for example in some:
@@ -294,7 +338,7 @@ def _add_entries(found, indptr, entries, rows, some, slopes):  # type: ignore[no
                 found[place, output] += slopes[example, output]
 
 
-@njit(cache=True)
+@inner
 def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ignore[no-untyped-def]
     """Do the same where there is one output."""
     for example in some:
@@ -326,7 +370,7 @@ def add_usual(found, listed, usual, starts):  # type: ignore[no-untyped-def]
             found[usual[number], output] = rest
 
 
-@njit(cache=True)
+@inner
 def _add_bins(found, bins, numbers, starts, some, slopes):  # type: ignore[no-untyped-def]
     """Add examples to the bins of features."""
     for at in range(len(numbers)):
@@ -339,7 +383,7 @@ def _add_bins(found, bins, numbers, starts, some, slopes):  # type: ignore[no-un
                 found[place, output] += slopes[example, output]
 
 
-@njit(cache=True)
+@inner
 def _add_bins_of_one(found, bins, numbers, starts, some, slopes):  # type: ignore[no-untyped-def]
     """Do the same where there is one output.
 
@@ -369,3 +413,33 @@ def _add_bins_of_one(found, bins, numbers, starts, some, slopes):  # type: ignor
                 found[place, 0] += gradient
                 found[place, 1] += curvature
                 found[place, 2] += 1.0
+
+
+@njit(cache=True)
+def _sums(columns, features, listed, usual, rows, some, slopes):  # type: ignore[no-untyped-def]
+    """Return the sums over some examples, by bins, by columns after them, and over all."""
+    bins, by_bin, mostly_usual, starts = features
+    pointers, entries, of_place, number = listed
+    found = np.zeros((starts[-1] + columns + 1, slopes.shape[1]))
+    cells = np.zeros((number, slopes.shape[1]))
+    _add_all(found[-1], some, slopes)
+    _add_bins(found, bins, by_bin, starts, some, slopes)
+    _add_entries(cells, pointers, entries, rows, some, slopes)
+    give_cells(found, cells, of_place)
+    add_usual(found, mostly_usual, usual, starts)
+    return found
+
+
+@njit(cache=True)
+def _sums_of_one(columns, features, listed, usual, rows, some, slopes):  # type: ignore[no-untyped-def]
+    """Do the same where there is one output."""
+    bins, by_bin, mostly_usual, starts = features
+    pointers, entries, of_place, number = listed
+    found = np.zeros((starts[-1] + columns + 1, 3))
+    cells = np.zeros((number, 3))
+    _add_all(found[-1], some, slopes)
+    _add_bins_of_one(found, bins, by_bin, starts, some, slopes)
+    _add_entries_of_one(cells, pointers, entries, rows, some, slopes)
+    give_cells(found, cells, of_place)
+    add_usual(found, mostly_usual, usual, starts)
+    return found

@@ -139,9 +139,9 @@ class _NameSplitSearch:
                 return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
-    def passes(self, cut: Cut, places: Ints) -> NDArray[np.bool_]:
-        """Return which examples pass a split."""
-        return self.binned.passes(cut.bins, self.rows[places])
+    def parted(self, cut: Cut, places: Ints) -> tuple[Ints, Ints]:
+        """Return the examples that pass a split, and the others."""
+        return self.binned.parted(cut.bins, self.rows, places)
 
 
 # Compiled functions carry no annotations: numba infers their types.

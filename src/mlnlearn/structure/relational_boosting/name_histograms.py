@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
-from mlnlearn.structure.relational_boosting.histograms import Binned, add_usual, give_cells
+from mlnlearn.structure.relational_boosting.histograms import (
+    Binned,
+    add_usual,
+    give_cells,
+    picked,
+)
 
 
 class NameHistograms:
@@ -41,8 +46,9 @@ class NameHistograms:
         self._binned, self._rows = binned, rows
         self._examples = np.ascontiguousarray(slopes), names, number
         chosen, listed = use[: binned.dense], binned.others.listed
-        self._by_bin, self._listed = np.flatnonzero(chosen & ~listed), np.flatnonzero(listed)
-        self._bins = binned.bins[np.ix_(self._by_bin, rows)]
+        self._by_bin = np.flatnonzero(chosen & ~listed)
+        self._listed = np.flatnonzero(chosen & listed)
+        self._bins = picked(binned.bins, self._by_bin, rows)
 
     def sums(self, some: Ints) -> Floats:
         """Return the sums over some examples: gradients by name, curvatures by name, counts."""
