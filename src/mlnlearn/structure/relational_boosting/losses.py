@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats
 
 Kind = Literal["logistic", "classes", "squares"]
@@ -49,12 +50,11 @@ class Loss:
                 weight[:, None], self.outputs, 1
             )
         if self.kind == "logistic":
-            chance = expit(scores)
-            truth = label[:, None]
-        else:
-            chance = softmax(scores, axis=1)
-            truth = np.zeros(scores.shape)
-            truth[np.arange(len(label)), label.astype(np.int64)] = 1.0
+            found: tuple[Floats, Floats] = _logistic_slopes(expit(scores), label, weight)
+            return found
+        chance = softmax(scores, axis=1)
+        truth = np.zeros(scores.shape)
+        truth[np.arange(len(label)), label.astype(np.int64)] = 1.0
         spread = np.maximum(chance * (1 - chance), 1e-9)
         return weight[:, None] * (truth - chance), weight[:, None] * spread
 
@@ -63,8 +63,7 @@ class Loss:
         if self.kind == "squares":
             return np.asarray(0.5 * (label - scores[:, 0]) ** 2)
         if self.kind == "logistic":
-            signed = np.where(label > 0, scores[:, 0], -scores[:, 0])
-            return np.logaddexp(0.0, -signed)
+            return np.asarray(_logistic_deviances(scores[:, 0], label))
         rows = np.arange(len(label))
         return np.asarray(logsumexp(scores, axis=1) - scores[rows, label.astype(np.int64)])
 
@@ -114,3 +113,27 @@ def telling_examples(loss: Loss, label: Floats) -> float:
         return float(len(label))
     true = float(label.sum())
     return min(float(len(label)), _OF_RARER * true, _OF_RARER * (len(label) - true))
+
+
+# Compiled functions carry no annotations: numba infers their types.
+
+
+@njit(cache=True)
+def _logistic_slopes(chance, label, weight):  # type: ignore[no-untyped-def]
+    """Return the slopes of examples whose label is 1 by such a chance."""
+    gradients, curvatures = np.empty(chance.shape), np.empty(chance.shape)
+    for example in range(len(chance)):
+        here = chance[example, 0]
+        gradients[example, 0] = weight[example] * (label[example] - here)
+        curvatures[example, 0] = weight[example] * max(here * (1 - here), 1e-9)
+    return gradients, curvatures
+
+
+@njit(cache=True)
+def _logistic_deviances(scores, label):  # type: ignore[no-untyped-def]
+    """Return the deviance of examples: log(1 + exp(-score)) where the label is 1."""
+    found = np.empty(len(scores))
+    for example in range(len(scores)):
+        against = -scores[example] if label[example] > 0 else scores[example]
+        found[example] = max(against, 0.0) + np.log1p(np.exp(-abs(against)))
+    return found

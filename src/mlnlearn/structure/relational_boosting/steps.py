@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.axis import ByName
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
@@ -19,6 +18,7 @@ from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSetting
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
 from mlnlearn.structure.relational_boosting.name_grow import grow_by_name, leaf_values
+from mlnlearn.structure.relational_boosting.step_kernels import add_values, leaves, summed
 
 _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
 _SKETCH = 8  # gradients of more classes are looked at through so many random mixtures of them
@@ -114,7 +114,7 @@ class BoostingRun:
         places = self._places([None if node.cut is None else node.cut.bins for node in nodes])
         if len(rows) < len(self.rows):
             gradients, curvatures = self._slopes(self.rows)
-        sums = self._sums(places[self.rows], len(nodes), (*gradients.T, *curvatures.T))
+        sums = self._sums(places, len(nodes), gradients, curvatures)
         tree = self._finished(nodes, sums, self._rate(number))
         self._add(tree, places)
         return tree
@@ -126,17 +126,19 @@ class BoostingRun:
         seen, curved = _sketch(gradients, curvatures, self.settings.seed + number)
         return grow(binned, rows, seen, curved, use, size)
 
-    def _sums(self, nodes: Ints, number: int, slopes: Sequence[Floats]) -> Floats:
-        """Return the sums of slopes of its examples by their nodes, a row each; and by names."""
+    def _sums(self, nodes: Ints, number: int, gradients: Floats, curvatures: Floats) -> Floats:
+        """Return the sums of slopes of its examples by their nodes, a row each; and by names.
+
+        Nodes are told of all examples, slopes of those that it learns from.
+        """
         names = 1
         if self.named is not None:
             names = self.named.number
-            nodes = names * nodes + self.named.places[self.rows]
-        summed = [np.bincount(nodes, column, names * number) for column in slopes]
-        sums: Floats = np.stack(summed, axis=1).astype(np.float64, copy=False)
+            nodes = names * nodes + self.named.places
+        sums: Floats = summed(nodes, self.rows, gradients, curvatures, names * number)
         if names == 1:
             return sums
-        return sums.T.reshape(len(slopes), number, names).swapaxes(0, 1).reshape(number, -1)
+        return sums.T.reshape(2, number, names).swapaxes(0, 1).reshape(number, -1)
 
     def add(self, tree: FeatureNode) -> None:
         """Add a tree to the scores of all examples."""
@@ -151,7 +153,7 @@ class BoostingRun:
             table = np.array([node.by_name.values for node in nodes if node.by_name])
             self.scores[:, 0] += table[places, self.named.places]
         else:
-            self.scores += np.array([node.values for node in nodes])[places]
+            add_values(self.scores, np.array([node.values for node in nodes]), places)
         self.trees.append(tree)
 
     def _places(self, tests: Sequence[BinTest | None]) -> Ints:
@@ -170,7 +172,7 @@ class BoostingRun:
                 features[at] = binned.dense + len(columns)
                 columns.append(binned.has(test[0] - binned.dense))
         has = np.array(columns, np.bool_).reshape(len(columns), len(self.scores))
-        found: Ints = _leaves(len(self.scores), (binned.bins, has), (features, passing, below))
+        found: Ints = leaves(len(self.scores), (binned.bins, has), (features, passing, below))
         return found
 
     def mark(self) -> None:
@@ -356,23 +358,3 @@ def _sketch(gradients: Floats, curvatures: Floats, seed: int) -> tuple[Floats, F
     mix = np.random.default_rng([seed, 1]).standard_normal((outputs, _SKETCH)) / np.sqrt(_SKETCH)
     spread = curvatures.sum(axis=1, keepdims=True) / outputs
     return gradients @ mix, np.repeat(spread, _SKETCH, axis=1)
-
-
-@njit(cache=True)
-def _leaves(examples, data, tree):  # type: ignore[no-untyped-def]
-    """Return the node that each example comes to."""
-    bins, has = data
-    features, passing, below = tree
-    dense = len(bins)
-    found = np.zeros(examples, np.int64)
-    for example in range(examples):
-        node = 0
-        while below[node]:
-            feature = features[node]
-            if feature < dense:
-                passes = passing[node, bins[feature, example]]
-            else:
-                passes = has[feature - dense, example]
-            node = below[node] + (0 if passes else 1)
-        found[example] = node
-    return found
