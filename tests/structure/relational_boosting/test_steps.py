@@ -62,6 +62,15 @@ def test_all_examples_get_the_value_of_their_leaf(step):
         assert run.scores[rows, 0] - before[rows, 0] == pytest.approx(leaf.values[0], abs=1e-12)
 
 
+def test_the_design_of_the_linear_part_says_who_passes(step):
+    run = step[0]
+    design = design_of(run.afresh())
+    assert len(design.tests) > 3
+    everyone = np.arange(len(run.label))
+    for place, test in enumerate(design.tests):
+        assert np.array_equal(design.passing[:, place], run.passes(test, everyone))
+
+
 def test_tests_of_the_linear_part_are_added_as_their_trees_would_be(step):
     run = step[0]
     design = design_of(run.afresh())

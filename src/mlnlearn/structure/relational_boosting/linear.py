@@ -21,7 +21,7 @@ from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.feature_table import Opened
-from mlnlearn.structure.relational_boosting.histograms import MISSING
+from mlnlearn.structure.relational_boosting.histograms import MISSING, picked
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.steps import NOTHING, BinTest, BoostingRun
 
@@ -44,11 +44,11 @@ class TestDesign:
     tests
         The tests.
     passing
-        A row an example, a column a test: 1 where it passes.
+        A row an example, a column a test: whether it passes.
     """
 
     tests: tuple[Test, ...]
-    passing: Singles
+    passing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +100,11 @@ def design_of(run: BoostingRun) -> TestDesign:
     least = run.settings.size.min_examples
     slopes = np.concatenate([gradients, curvatures, np.ones((len(rows), 1))], axis=1)
     whole = slopes.sum(axis=0)
+    dense = run.table.binned.dense
+    bins = picked(run.table.binned.bins, np.arange(dense), rows)
     tests: list[tuple[Test, BinTest]] = []
     passed: list[Floats] = []
-    for test, of_bins, sums in _tests(run, rows, slopes):
+    for test, of_bins, sums in _tests(run, rows, bins, slopes):
         if least <= sums[-1] <= len(rows) - least:
             tests.append((test, of_bins))
             passed.append(sums)
@@ -115,14 +117,29 @@ def design_of(run: BoostingRun) -> TestDesign:
     for number in np.argsort(-gains, kind="stable"):
         if len(chosen) == most:
             break
-        own = run.table.binned.passes(tests[number][1], rows)
+        feature, passing = tests[number][1]
+        if feature < dense:
+            own = passing[bins[feature]]
+        else:
+            own = run.table.binned.has(feature - dense)[rows]
         key = np.packbits(own if own[0] else ~own).tobytes()
         chosen.setdefault(key, tests[number])
-    everything = np.arange(len(run.label))
-    found: Singles = np.zeros((len(everything), len(chosen)), np.float32)
-    for place, (_, of_bins) in enumerate(chosen.values()):
-        found[:, place] = run.table.binned.passes(of_bins, everything)
+    found = _design(run, [of_bins for _, of_bins in chosen.values()])
     return TestDesign(tuple(test for test, _ in chosen.values()), found)
+
+
+def _design(run: BoostingRun, tests: Sequence[BinTest]) -> NDArray[np.bool_]:
+    """Return which examples pass each of some tests, a row an example."""
+    binned = run.table.binned
+    found = np.empty((len(run.label), len(tests)), np.bool_)
+    in_bins = [at for at, (feature, _) in enumerate(tests) if feature < binned.dense]
+    features = np.array([tests[at][0] for at in in_bins], np.int64)
+    passing = np.array([tests[at][1] for at in in_bins], np.bool_).reshape(len(in_bins), 256)
+    _pass(found, np.array(in_bins, np.int64), binned.bins, features, passing)
+    for at, (feature, _) in enumerate(tests):
+        if feature >= binned.dense:
+            found[:, at] = binned.has(feature - binned.dense)
+    return found
 
 
 def _gains(sums: Floats) -> Floats:
@@ -131,14 +148,23 @@ def _gains(sums: Floats) -> Floats:
     return np.asarray((sums[:, :outputs] ** 2 / (sums[:, outputs:-1] + 1.0)).sum(axis=1))
 
 
-def _tests(run: BoostingRun, rows: Ints, slopes: Floats) -> Iterator[tuple[Test, BinTest, Floats]]:
-    """Yield the tests of single features, each with the sums of slopes of those that pass it."""
+def _tests(
+    run: BoostingRun, rows: Ints, bins: NDArray[np.uint8], slopes: Floats
+) -> Iterator[tuple[Test, BinTest, Floats]]:
+    """Yield the tests of single features, each with the sums of slopes of the rows that pass it.
+
+    Parameters
+    ----------
+    run
+        The run.
+    rows, bins, slopes
+        The rows, their bins (a row a feature), and their slopes.
+    """
     table = run.table
     for place, opened in enumerate(table.opened):
         check_time()
         if run.usable[place]:
-            bins = table.binned.bins[place][rows]
-            sums = np.stack([np.bincount(bins, column, 256) for column in slopes.T], axis=1)
+            sums: Floats = _sums_by_bin(bins[place], slopes)
             for test in _tests_of(opened, sums[:, -1].astype(np.int64)):
                 passing = opened.binning.passing(test)
                 yield test, (place, passing), sums[passing].sum(axis=0)
@@ -183,7 +209,7 @@ def fit_linear(
 ) -> list[TestWeights]:
     """Return weights fitted to a run's examples, for each of some penalties, the largest first."""
     rows, factor = run.drawn(0)
-    passing = design.passing[rows]
+    passing: Singles = design.passing[rows].astype(np.float32)
     mean, spread = passing.mean(axis=0), np.maximum(passing.std(axis=0), 1e-3)
     label, weight = run.label[rows], run.weight[rows] * factor
     fit = _Fit((passing - mean) / spread, label, weight, run.loss)
@@ -272,6 +298,27 @@ class _Fit:
         found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
         best: Floats = found.x.reshape(start.shape)
         return best
+
+
+@njit(cache=True)
+def _sums_by_bin(bins, slopes):  # type: ignore[no-untyped-def]
+    """Return the sums of slopes of rows by their bins."""
+    found = np.zeros((256, slopes.shape[1]))
+    for row in range(len(bins)):
+        for column in range(slopes.shape[1]):
+            found[bins[row], column] += slopes[row, column]
+    return found
+
+
+@njit(cache=True)
+def _pass(found, places, bins, features, passing):  # type: ignore[no-untyped-def]
+    """Put at the places of tests which examples pass them, some examples at a time."""
+    for first in range(0, len(found), 64):
+        last = min(first + 64, len(found))
+        for test in range(len(features)):
+            column = bins[features[test]]
+            for example in range(first, last):
+                found[example, places[test]] = passing[test, column[example]]
 
 
 @njit(cache=True)
