@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -66,13 +67,9 @@ Said: TypeAlias = tuple[tuple[Aggregate, int | None, float | None], Aggregate]
 
 def extended(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[LinkPath]:
     """Yield the paths with one step more; None for those of the first step."""
+    yield from forward(view, base, path)
     here = base if path is None else view[path.end]
     steps = () if path is None else path.steps
-    last = steps[-1] if steps else None
-    for name, column in here.links.items():
-        came = isinstance(last, Backward) and last.link == name
-        if not came:
-            yield LinkPath((*steps, Forward(name)), column.to)
     if path is None and base.name not in view.row_sets:
         return
     if path is None and not _is_entity(view, base):
@@ -83,14 +80,27 @@ def extended(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[
         yield LinkPath((*steps, Backward(rows, link, "count")), rows)
 
 
+def forward(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[LinkPath]:
+    """Yield the paths with one step more to what a row links to."""
+    here = base if path is None else view[path.end]
+    steps = () if path is None else path.steps
+    last = steps[-1] if steps else None
+    for name, column in here.links.items():
+        came = isinstance(last, Backward) and last.link == name
+        if not came:
+            yield LinkPath((*steps, Forward(name)), column.to)
+
+
 def _is_entity(view: Relational, base: RowSet) -> bool:
     """Whether the rows of the base are those of its row set: candidates for rows are not."""
     return base.name in view.row_sets and view[base.name].rows == base.rows
 
 
-def is_lookup(view: Relational, path: LinkPath) -> bool:
-    """Whether a path ends with a link to one of a few rows, which is as good as a value."""
-    return isinstance(path.steps[-1], Forward) and view[path.end].rows <= MANY_NAMES
+def lookups(view: Relational, base: RowSet, path: LinkPath | None) -> Iterator[LinkPath]:
+    """Yield the longer paths that end with a link to one of a few rows, as good as a value."""
+    for longer in () if path is None else forward(view, base, path):
+        if view[longer.end].rows <= MANY_NAMES:
+            yield longer
 
 
 def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> Iterator[Feature]:
@@ -132,8 +142,8 @@ def own_features(evaluator: Evaluator, base: RowSet, home: Place) -> Iterator[Fe
     view = evaluator.data
     level: Sequence[LinkPath | None] = [None]
     for _ in range(_OWN_LINKS):
-        fresh = [path for before in level for path in extended(view, base, before)]
-        level = [path for path in fresh if path.backward <= _OWN_BACKWARD][:_OWN_PATHS]
+        every = (path for before in level for path in extended(view, base, before))
+        level = list(islice((p for p in every if p.backward <= _OWN_BACKWARD), _OWN_PATHS))
         for path in level:
             if path is not None and path.end == home.row_set and path.backward:
                 for feature in features_at(path, evaluator, base):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
     features_at,
-    is_lookup,
+    lookups,
     named_together,
     own_features,
 )
@@ -199,13 +200,14 @@ class FeatureSearch:
         if isinstance(self.evaluator, OwnEvaluator) and self.evaluator.home.column is not None:
             own = own_features(self.evaluator, base, self.evaluator.home)
             opened += self._scored(own, sampled)
-        found, level = [], [None]
+        found: list[LinkPath] = []
+        level: list[LinkPath | None] = [None]
         for links in range(self.settings.max_links + 1):
-            fresh = [path for before in level for path in extended(view, base, before)]
-            if links == self.settings.max_links:
-                fresh = [path for path in fresh if links and is_lookup(view, path)]
+            longer = lookups if links == self.settings.max_links else extended
+            every = (path for before in level for path in longer(view, base, before))
+            fresh = list(islice(every, _PATHS))
             scores = []
-            for path in fresh[:_PATHS]:
+            for path in fresh:
                 if self._looked >= self.settings.max_candidates:
                     break
                 here = self._scored(features_at(path, self.evaluator, base), sampled)
