@@ -23,6 +23,7 @@ from mlnlearn.model.relational.features import Between, Hop
 
 _HOPS = 400  # most hops from one kind of place
 _MOST = 2_000_000  # entries of a product on the way
+_KEPT = 20_000  # entries of a matrix whose transpose is kept
 _MANY_NAMES = 3  # fewest names of a column that is joined on
 _HUB = 10
 _WORK = 20  # products of three hops, by how many are wanted
@@ -75,6 +76,16 @@ class _HopStack:
         return found
 
 
+def _below(matrices: list[csr_array], columns: int) -> csr_array:
+    """Return matrices one below the other."""
+    ends = np.cumsum([0, *(matrix.nnz for matrix in matrices)])
+    starts = [matrix.indptr[:-1] + end for matrix, end in zip(matrices, ends, strict=False)]
+    data = np.concatenate([matrix.data for matrix in matrices])
+    indices = np.concatenate([matrix.indices for matrix in matrices])
+    rows = sum(matrix.shape[0] for matrix in matrices)
+    return csr_array((data, indices, np.concatenate([*starts, ends[-1:]])), (rows, columns))
+
+
 def _flat(matrix: csr_array) -> tuple[Ints, Floats]:
     """Return where a matrix has entries, row by row as one number, and the entries."""
     rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
@@ -101,6 +112,9 @@ class ClosingSearch:
     base: RowSet
     most: int
     _hubs: dict[tuple[Hop, bool], bool] = field(default_factory=dict)
+    _turns: dict[Hop, csr_array] = field(default_factory=dict)
+    _counts: dict[Hop, float] = field(default_factory=dict)
+    _starts: dict[str, list[tuple[Hop, _Places]]] = field(default_factory=dict)
     _between_rows: dict[tuple[_Places, _Places], _HopStack] = field(default_factory=dict)
     _goals: dict[str, dict[_Places, list[Hop]]] = field(default_factory=dict)
     _middles: dict[tuple[_Places, str], _HopStack] = field(default_factory=dict)
@@ -130,11 +144,7 @@ class ClosingSearch:
         for hop, leads in first:
             if leads == (goal,):
                 yield Between(start, end, (hop,))
-        pulled = {}
-        for hop, _ in first:
-            strength = csr_array(self.matrices[hop].T @ pulls)
-            if strength.nnz <= _MOST:
-                pulled[hop] = strength
+        pulled = dict(self._pulled([hop for hop, _ in first], pulls))
         two, three = self._two(goal, first, pulled), self._three(goal, first, pulled)
         for found in (two, three):
             for hops in _best(list(found), self.most):
@@ -148,6 +158,53 @@ class ClosingSearch:
         strength = gradients[known].sum(axis=1)
         return csr_array((strength, (rows[known], columns[known])), (rows_size, columns_size))
 
+    def _pulled(self, hops: list[Hop], pulls: csr_array) -> Iterator[tuple[Hop, csr_array]]:
+        """Yield what hops do to pulls, as a matrix of where each leads; not if it is too large.
+
+        Several hops are one product: most of them are small, and each would take a call.
+        """
+        each = np.diff(pulls.indptr)
+        together: list[Hop] = []
+        work = 0
+        for hop in hops:
+            matrix = self.matrices[hop]
+            own = matrix.nnz + int(np.diff(matrix.indptr) @ each)
+            if together and work + own > _MOST:
+                yield from self._product(together, pulls)
+                together, work = [], 0
+            together.append(hop)
+            work += own
+        yield from self._product(together, pulls)
+
+    def _product(self, hops: list[Hop], pulls: csr_array) -> Iterator[tuple[Hop, csr_array]]:
+        if not hops:
+            return
+        turned = [self._turned(hop) for hop in hops]
+        whole = _below(turned, turned[0].shape[1]) @ pulls
+        ends = np.cumsum([0, *(matrix.shape[0] for matrix in turned)])
+        for hop, top, bottom in zip(hops, ends, ends[1:], strict=False):
+            first, last = whole.indptr[top], whole.indptr[bottom]
+            if last - first <= _MOST:
+                listed = whole.data[first:last], whole.indices[first:last]
+                rows = whole.indptr[top : bottom + 1] - first
+                shape = (int(bottom - top), whole.shape[1])
+                yield hop, csr_array((*listed, rows), shape)
+
+    def _turned(self, hop: Hop) -> csr_array:
+        """Return the matrix of a hop that is gone back."""
+        found = self._turns.get(hop)
+        if found is None:
+            found = csr_array(self.matrices[hop].T)
+            if found.nnz <= _KEPT:
+                self._turns[hop] = found
+        return found
+
+    def _rows(self, hop: Hop) -> float:
+        """Return how many rows a hop goes by."""
+        if hop not in self._counts:
+            self._counts[hop] = float(self.matrices[hop].sum())
+        return self._counts[hop]
+
     def _two(
         self, goal: str, first: list[tuple[Hop, _Places]], pulled: dict[Hop, csr_array]
     ) -> Iterator[_Strengths]:
@@ -158,7 +215,7 @@ class ClosingSearch:
             if into is None or not into.hops:
                 continue
             for one in ones:
-                rows = float(self.matrices[one].sum()) + into.rows
+                rows = self._rows(one) + into.rows
                 strengths = np.abs(into.products(pulled[one])) / np.sqrt(1.0 + rows)
                 yield _Strengths(strengths, (one,), into.hops)
 
@@ -184,7 +241,7 @@ class ClosingSearch:
                 work -= 1 + len(middles.hops)
                 if work < 0:
                     return
-                both = csr_array(pulled[one] @ self.matrices[final].T)
+                both = csr_array(pulled[one] @ self._turned(final))
                 if both.nnz > _MOST:
                     continue
                 strengths = np.abs(middles.products(both)) / np.sqrt(1.0 + 2.0 * middles.rows)
@@ -192,8 +249,10 @@ class ClosingSearch:
 
     def _first(self, source: str) -> list[tuple[Hop, _Places]]:
         """Return hops from a row set, with what they lead to."""
-        hops = (typed for rows in self.view for typed in _hops(rows, source, None))
-        return [(hop, leads) for hop, _, leads in islice(hops, _HOPS)]
+        if source not in self._starts:
+            hops = (typed for rows in self.view for typed in _hops(rows, source, None))
+            self._starts[source] = [(hop, leads) for hop, _, leads in islice(hops, _HOPS)]
+        return self._starts[source]
 
     def _last(self, goal: str) -> dict[_Places, list[Hop]]:
         """Return hops to a row set, by what they come from."""
@@ -236,7 +295,7 @@ class ClosingSearch:
         """Whether so many rows meet where a hop leads (comes from) that paths only count rows."""
         if (hop, turned) not in self._hubs:
             matrix = self.matrices[hop]
-            matrix = csr_array(matrix.T) if turned else matrix
+            matrix = self._turned(hop) if turned else matrix
             places = len(np.unique(matrix.indices))
             self._hubs[hop, turned] = bool(matrix.nnz > _HUB * places)
         return self._hubs[hop, turned]
