@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.trees import Test
@@ -91,7 +92,8 @@ def binning(
         own = np.sort(order[counts[order] >= max(least, 1)])
         return Binning(np.empty(0), tuple(values.names[code] for code in own))
     known = np.sort(known)
-    distinct, counts = np.unique(known, return_counts=True)
+    first = np.flatnonzero(np.append(len(known) > 0, known[1:] != known[:-1]))
+    distinct, counts = known[first], np.diff(first, append=len(known))
     # values that differ by round-off alone are one: a cut between them says nothing
     apart = np.diff(distinct) > 1e-9 * np.maximum(np.abs(distinct[1:]), np.abs(distinct[:-1]))
     cuts = np.flatnonzero(apart)
@@ -123,18 +125,32 @@ def screening_scores(
     gradients, curvatures
         Of each example, (examples, outputs).
     """
-    places = 256 * np.minimum(folds, number) + bins
-
-    def without(values: Floats | None) -> Floats:
-        sums = np.bincount(places, values, 256 * (number + 1)).reshape(-1, 256)
-        whole = sums.sum(axis=0)
-        return np.concatenate([whole[None], whole - sums[:number]])
-
+    slopes = _sums_by_fold(bins, folds, number, gradients, curvatures)
+    whole = slopes.sum(axis=0)
+    without = np.concatenate([whole[None], whole - slopes[:number]])
+    outputs = gradients.shape[1]
     total = np.zeros(number + 1)
-    for gradient, curvature in zip(gradients.T, curvatures.T, strict=True):
-        sums, weights = without(gradient), without(curvature)
+    for output in range(outputs):
+        sums, weights = without[:, :, output], without[:, :, outputs + output]
         total += (sums**2 / (weights + 1.0)).sum(axis=1)
         total -= sums.sum(axis=1) ** 2 / (weights.sum(axis=1) + 1.0)
-    free = (np.count_nonzero(without(None) > 0, axis=1) - 1) * gradients.shape[1]
+    free = (np.count_nonzero(without[:, :, -1] > 0, axis=1) - 1) * outputs
     scores: Floats = (total - free) / np.sqrt(2.0 * np.maximum(free, 1))
     return np.where(free > 0, scores, -np.inf)
+
+
+# Compiled functions carry no annotations: numba infers their types.
+
+
+@njit(cache=True)
+def _sums_by_fold(bins, folds, number, gradients, curvatures):  # type: ignore[no-untyped-def]
+    """Return the sums of slopes by fold and bin, and how many examples there are."""
+    outputs = gradients.shape[1]
+    found = np.zeros((number + 1, 256, 2 * outputs + 1))
+    for example in range(len(bins)):
+        here = found[min(folds[example], number), bins[example]]
+        for output in range(outputs):
+            here[output] += gradients[example, output]
+            here[outputs + output] += curvatures[example, output]
+        here[2 * outputs] += 1.0
+    return found
