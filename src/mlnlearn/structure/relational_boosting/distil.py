@@ -15,16 +15,16 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
+from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.histograms import MISSING
+from mlnlearn.structure.relational_boosting.histograms import MISSING, Lists
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
@@ -81,16 +81,19 @@ class RuleBodies:
     useful: Ints
 
     @cached_property
-    def _rarer(self) -> tuple[NDArray[np.bool_], csr_array]:
+    def _rarer(self) -> tuple[NDArray[np.bool_], Lists]:
         """Which useful rules cover most examples, and what they do not cover, others do cover."""
         covers = self.covers[self.useful]
-        most = 2 * np.count_nonzero(covers, axis=1) > covers.shape[1]
-        return most, csr_array(covers != most[:, None], dtype=np.float64)
+        counts = np.count_nonzero(covers, axis=1)
+        most = 2 * counts > covers.shape[1]
+        rules, examples = np.nonzero(covers != most[:, None])
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rules, minlength=len(covers)))])
+        return most, Lists(starts.astype(np.int64), examples.astype(np.int32))
 
     def sums(self, values: Floats) -> Floats:
         """Return the sums of values of examples, (examples, outputs), that useful rules cover."""
         most, rarer = self._rarer
-        found = np.asarray(rarer @ values)
+        found: Floats = _sums_of(rarer.starts, rarer.entries, values)
         found[most] = values.sum(axis=0) - found[most]
         return found
 
@@ -443,3 +446,26 @@ def _rule(
     support = round(float(weight[covered].sum()))
     body = tuple(_without_doubt(run, condition) for condition in body)
     return ReadableRule(body, tuple(weights.tolist()), share, base, support, says)
+
+
+# Compiled functions carry no annotations: numba infers their types.
+
+
+@njit(cache=True)
+def _sums_of(starts, entries, values):  # type: ignore[no-untyped-def]
+    """Return the sums of values of the examples in each list.
+
+    Of two outputs at a time: each addition waits for the one before.
+    """
+    outputs = values.shape[1]
+    found = np.empty((len(starts) - 1, outputs))
+    for number in range(len(found)):
+        for one in range(0, outputs, 2):
+            other = min(one + 1, outputs - 1)
+            first, second = 0.0, 0.0
+            for entry in range(starts[number], starts[number + 1]):
+                example = entries[entry]
+                first += values[example, one]
+                second += values[example, other]
+            found[number, one], found[number, other] = first, second
+    return found
