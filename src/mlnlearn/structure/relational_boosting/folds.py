@@ -72,7 +72,8 @@ def stratified(
     rows: Ints, true: NDArray[np.bool_] | None, most: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Return a sample of rows that stands for all, and for how many each one does, see `Strata`."""
-    return Strata.of(rows, true, most).drawn_by(rng)
+    places, factor = Strata.of(rows, true, most).drawn_by(rng)
+    return rows[places], factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class Strata:
     rows
         All rows.
     parts
-        Rows that are drawn from one after the other, the smaller part first.
+        Places of rows that are drawn from one after the other, the smaller part first.
     most
         How many rows are drawn, if there are so many.
     """
@@ -110,11 +111,16 @@ class Strata:
         """
         if len(rows) <= most:
             return cls(rows, (), most)
-        parts = [rows] if true is None else sorted((rows[true], rows[~true]), key=len)
+        if true is None:
+            return cls(rows, (np.arange(len(rows)),), most)
+        parts = sorted((np.flatnonzero(true), np.flatnonzero(~true)), key=len)
         return cls(rows, tuple(parts), most)
 
     def drawn(self, *seed: int) -> tuple[Ints, Floats]:
-        """Return the sample of a seed: it is asked for by several runs, and kept for them."""
+        """Return the sample of a seed, see `drawn_by`.
+
+        It is asked for by several runs, and kept for them.
+        """
         found = self._kept.get(seed)
         if found is None:
             found = self.drawn_by(np.random.default_rng(seed))
@@ -123,15 +129,15 @@ class Strata:
         return found
 
     def drawn_by(self, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        """Return a sample that stands for all rows, and for how many each one does."""
+        """Return places of a sample that stands for all rows, and for how many each one does."""
         if not self.parts:
-            return self.rows, np.ones(len(self.rows))
-        factors = np.zeros(int(self.rows.max()) + 1)
+            return np.arange(len(self.rows)), np.ones(len(self.rows))
+        factors = np.zeros(len(self.rows))
         drawn = 0
         for left, part in zip(range(len(self.parts), 0, -1), self.parts, strict=True):
             wanted = min(len(part), (self.most - drawn) // left)
             if wanted:
                 factors[rng.choice(part, wanted, replace=False)] = len(part) / wanted
                 drawn += wanted
-        chosen = np.flatnonzero(factors)
+        chosen = np.flatnonzero(factors > 0)
         return chosen, factors[chosen]

@@ -92,7 +92,8 @@ class BoostingRun:
     named: NamedExamples | None = None
 
     def __post_init__(self) -> None:
-        self.start = self.loss.start(self.label[self.rows], self.weight[self.rows])
+        self._own = self.label[self.rows], self.weight[self.rows]
+        self.start = self.loss.start(*self._own)
         self.scores = np.repeat(self.start[None], len(self.label), axis=0)
         self.trees: list[FeatureNode] = []
         self.mark()
@@ -109,11 +110,9 @@ class BoostingRun:
         a few examples, each of which stands for many, add up to is far from certain.
         """
         number = len(self.trees)
-        rows, gradients, curvatures = self.drawn_slopes(number)
-        nodes = _by_level(self._grown(number, rows, gradients, curvatures))
+        gradients, curvatures = self._slopes()
+        nodes = _by_level(self._grown(number, *self._drawn_of(number, gradients, curvatures)))
         places = self._places([None if node.cut is None else node.cut.bins for node in nodes])
-        if len(rows) < len(self.rows):
-            gradients, curvatures = self._slopes(self.rows)
         sums = self._sums(places, len(nodes), gradients, curvatures)
         tree = self._finished(nodes, sums, self._rate(number))
         self._add(tree, places)
@@ -212,12 +211,19 @@ class BoostingRun:
 
     def drawn_slopes(self, number: int) -> tuple[Ints, Floats, Floats]:
         """Return examples that stand for all, with their gradients and curvatures."""
-        rows, factor = self.drawn(number)
-        gradients, curvatures = self._slopes(rows)
-        return rows, factor[:, None] * gradients, factor[:, None] * curvatures
+        return self._drawn_of(number, *self._slopes())
 
-    def _slopes(self, rows: Ints) -> tuple[Floats, Floats]:
-        return self.loss.slopes(self.scores[rows], self.label[rows], self.weight[rows])
+    def _drawn_of(
+        self, number: int, gradients: Floats, curvatures: Floats
+    ) -> tuple[Ints, Floats, Floats]:
+        """Return the examples of a tree, with their slopes, of those of all examples."""
+        places, factor = self._drawn_places(number)
+        by = factor[:, None]
+        return self.rows[places], by * gradients[places], by * curvatures[places]
+
+    def _slopes(self) -> tuple[Floats, Floats]:
+        """Return the gradients and curvatures of the examples that it learns from."""
+        return self.loss.slopes(self.scores[self.rows], *self._own)
 
     def drawn(self, number: int) -> tuple[Ints, Floats]:
         """Return the examples that a tree is grown on, where there are many a sample of them.
@@ -225,6 +231,10 @@ class BoostingRun:
         Of the rarer of two labels as many are drawn as of the other, if there are so many. Those
         drawn stand for all, each for so many.
         """
+        places, factor = self._drawn_places(number)
+        return self.rows[places], factor
+
+    def _drawn_places(self, number: int) -> tuple[Ints, Floats]:
         return self.strata.drawn(self.settings.seed, number, 2)
 
     def _chosen(self, number: int) -> NDArray[np.bool_]:
