@@ -66,9 +66,10 @@ def test_the_design_of_the_linear_part_says_who_passes(step):
     run = step[0]
     design = design_of(run.afresh())
     assert len(design.tests) > 3
-    everyone = np.arange(len(run.label))
+    rows = np.arange(0, len(run.label), 7)
+    found = design.of_rows(rows)
     for place, test in enumerate(design.tests):
-        assert np.array_equal(design.passing[:, place], run.passes(test, everyone))
+        assert np.array_equal(found[:, place], run.passes(test, rows))
 
 
 def test_tests_of_the_linear_part_are_added_as_their_trees_would_be(step):

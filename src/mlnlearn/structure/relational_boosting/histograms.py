@@ -105,13 +105,20 @@ class Binned:
         places
             Places among them, in rising order, as both parts will be.
         """
+        found: tuple[Ints, Ints] = _part(*self.column(test), rows, places)
+        return found
+
+    def column(
+        self, test: tuple[int, NDArray[np.bool_]]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Return the bins of all examples by the feature of a test, and which of them pass.
+
+        Having a sparse column is bin 1.
+        """
         feature, passing = test
         if feature < self.dense:
-            column = self.bins[feature]
-        else:
-            column, passing = self.has(feature - self.dense).view(np.uint8), _HAS
-        found: tuple[Ints, Ints] = _part(column, passing, rows, places)
-        return found
+            return self.bins[feature], passing
+        return self.has(feature - self.dense).view(np.uint8), _HAS
 
     @cached_property
     def others(self) -> _Others:

@@ -21,8 +21,9 @@ from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
 from mlnlearn.structure.relational_boosting.feature_table import Opened
-from mlnlearn.structure.relational_boosting.histograms import MISSING, picked
+from mlnlearn.structure.relational_boosting.histograms import MISSING, Binned, picked
 from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.step_kernels import add_values
 from mlnlearn.structure.relational_boosting.steps import NOTHING, BinTest, BoostingRun
 
 _PENALTIES = (100.0, 10.0, 1.0)
@@ -32,23 +33,45 @@ _NAMES, _PAIRS = 12, 254
 _MOST_TESTS = 400
 _MOST_CELLS = 4_000_000
 _STEPS = 40
+_AT_ONCE = 32  # tests whose bins are looked up together
 Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class TestDesign:
-    """Tests, and which examples pass each.
+    """Tests of features.
 
     Attributes
     ----------
     tests
         The tests.
+    columns
+        Of each test, the bins of all examples.
     passing
-        A row an example, a column a test: whether it passes.
+        Of each test, which bins pass.
     """
 
     tests: tuple[Test, ...]
+    columns: list[NDArray[np.uint8]]
     passing: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, binned: Binned, tests: Sequence[tuple[Test, BinTest]]) -> TestDesign:
+        """Return the design of some tests."""
+        columns, passing = [], np.zeros((len(tests), 256), np.bool_)
+        for at, (_, of_bins) in enumerate(tests):
+            column, passing[at] = binned.column(of_bins)
+            columns.append(column)
+        return cls(tuple(test for test, _ in tests), columns, passing)
+
+    def of_rows(self, rows: Ints) -> Singles:
+        """Return 1 where a row passes a test, else 0; a column a test."""
+        found: Singles = np.empty((len(rows), len(self.tests)), np.float32)
+        for first in range(0, len(self.tests), _AT_ONCE):
+            last = first + _AT_ONCE
+            bins = np.array([column[rows] for column in self.columns[first:last]])
+            _pass(found[:, first:last], bins, self.passing[first:last])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +89,9 @@ class TestWeights:
     start: Floats
     weights: Floats
 
-    def scores(self, design: TestDesign, rows: Ints) -> Floats:
-        """Return the scores of examples."""
-        return np.asarray(self.start + design.passing[rows] @ self.weights)
+    def scores(self, passing: Singles) -> Floats:
+        """Return the scores of rows by the tests that each passes, see `TestDesign.of_rows`."""
+        return np.asarray(self.start + passing @ self.weights)
 
     def scaled(self, by: float) -> TestWeights:
         """Return the weights multiplied."""
@@ -77,7 +100,9 @@ class TestWeights:
     def add_to(self, run: BoostingRun, design: TestDesign) -> None:
         """Add the trees to a run, and what they give to the scores of all examples."""
         run.trees += self.trees(design)
-        _add_tests(run.scores, design.passing, self.weights)
+        given = np.where(design.passing[:, :, None], self.weights[:, None], 0.0)
+        for column, values in zip(design.columns, given, strict=True):
+            add_values(run.scores, values, column)
 
     def trees(self, design: TestDesign) -> list[FeatureNode]:
         """Return a tree of one test for each weight that is not nothing."""
@@ -124,22 +149,7 @@ def design_of(run: BoostingRun) -> TestDesign:
             own = run.table.binned.has(feature - dense)[rows]
         key = np.packbits(own if own[0] else ~own).tobytes()
         chosen.setdefault(key, tests[number])
-    found = _design(run, [of_bins for _, of_bins in chosen.values()])
-    return TestDesign(tuple(test for test, _ in chosen.values()), found)
-
-
-def _design(run: BoostingRun, tests: Sequence[BinTest]) -> NDArray[np.bool_]:
-    """Return which examples pass each of some tests, a row an example."""
-    binned = run.table.binned
-    found = np.empty((len(run.label), len(tests)), np.bool_)
-    in_bins = [at for at, (feature, _) in enumerate(tests) if feature < binned.dense]
-    features = np.array([tests[at][0] for at in in_bins], np.int64)
-    passing = np.array([tests[at][1] for at in in_bins], np.bool_).reshape(len(in_bins), 256)
-    _pass(found, np.array(in_bins, np.int64), binned.bins, features, passing)
-    for at, (feature, _) in enumerate(tests):
-        if feature >= binned.dense:
-            found[:, at] = binned.has(feature - binned.dense)
-    return found
+    return TestDesign.of(run.table.binned, list(chosen.values()))
 
 
 def _gains(sums: Floats) -> Floats:
@@ -209,7 +219,7 @@ def fit_linear(
 ) -> list[TestWeights]:
     """Return weights fitted to a run's examples, for each of some penalties, the largest first."""
     rows, factor = run.drawn(0)
-    passing: Singles = design.passing[rows].astype(np.float32)
+    passing = design.of_rows(rows)
     mean, spread = passing.mean(axis=0), np.maximum(passing.std(axis=0), 1e-3)
     label, weight = run.label[rows], run.weight[rows] * factor
     fit = _Fit((passing - mean) / spread, label, weight, run.loss)
@@ -256,10 +266,10 @@ def linear_folds(runs: Sequence[BoostingRun], folds: Sequence[Ints], examples: i
     designs = [design_of(run.afresh()) for run in runs]
     tried = penalties(examples)
     found = [fit_linear(run, design, tried) for run, design in zip(runs, designs, strict=True)]
-    scores = [
-        [one.scores(design, fold) for one in fits]
-        for fits, design, fold in zip(found, designs, folds, strict=True)
-    ]
+    scores = []
+    for fits, design, fold in zip(found, designs, folds, strict=True):
+        passing = design.of_rows(fold)
+        scores.append([one.scores(passing) for one in fits])
     losses = np.zeros(len(tried))
     for run, fold, own in zip(runs, folds, scores, strict=True):
         label, weight = run.label[fold], run.weight[fold]
@@ -311,21 +321,8 @@ def _sums_by_bin(bins, slopes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _pass(found, places, bins, features, passing):  # type: ignore[no-untyped-def]
-    """Put at the places of tests which examples pass them, some examples at a time."""
-    for first in range(0, len(found), 64):
-        last = min(first + 64, len(found))
-        for test in range(len(features)):
-            column = bins[features[test]]
-            for example in range(first, last):
-                found[example, places[test]] = passing[test, column[example]]
-
-
-@njit(cache=True)
-def _add_tests(scores, passing, weights):  # type: ignore[no-untyped-def]
-    """Add the weights of the tests that each example passes to its scores."""
-    for example in range(len(scores)):
-        for test in range(len(weights)):
-            if passing[example, test]:
-                for output in range(scores.shape[1]):
-                    scores[example, output] += weights[test, output]
+def _pass(found, bins, passing):  # type: ignore[no-untyped-def]
+    """Put 1 where a row passes a test, else 0."""
+    for row in range(bins.shape[1]):
+        for test in range(len(bins)):
+            found[row, test] = 1.0 if passing[test, bins[test, row]] else 0.0
