@@ -128,6 +128,11 @@ class Journal:
         except OSError as error:
             self._fail(f"cannot use this checkpoint: {error.strerror or error}")
 
+    @property
+    def has_file(self) -> bool:
+        """Whether results are kept beyond this run."""
+        return self._path is not None
+
     def read(self, key: str, kind: type[T]) -> T:
         """Return the result of a key, which must be of a kind (see `mlnlearn.documents.decode`)."""
         with self.reading(key, kind) as result:

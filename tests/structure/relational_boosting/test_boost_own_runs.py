@@ -28,25 +28,26 @@ def knowing(seed, both_ways, people=24):
     return Database.from_facts(schema, facts, domains={"person": names})
 
 
-def learned(both_ways):
+def learned(both_ways, folder):
     data = [knowing(1, both_ways)]
     view = relational(data)
     examples = examples_of(view, find_place(view, "knows"))
-    journal, learner = Journal(), RelationalBoost(target="knows", max_rules=0)
+    learner = RelationalBoost(target="knows", max_rules=0)
+    journal = Journal(folder / "run.jsonl")
     found = drive(None, lambda course: learner.learn_examples(view, examples, course, journal))
     return found, journal
 
 
-def test_own_facts_that_do_not_help_are_not_tried_for_long():
-    found, journal = learned(both_ways=False)
+def test_own_facts_that_do_not_help_are_not_tried_for_long(tmp_path):
+    found, journal = learned(both_ways=False, folder=tmp_path)
     assert "own facts, fold step 20" in journal
     assert "own facts, fold step 21" not in journal
     assert found.model.alone is None
     assert found.model.trees
 
 
-def test_own_facts_that_help_are_learned_to_the_end():
-    found, journal = learned(both_ways=True)
+def test_own_facts_that_help_are_learned_to_the_end(tmp_path):
+    found, journal = learned(both_ways=True, folder=tmp_path)
     assert "own facts, step 1" in journal
     assert found.model.alone is not None
 

@@ -93,5 +93,7 @@ def stepped(runs: Sequence[BoostingRun], journal: Journal, key: str) -> None:
                 raise InputError(f"{len(runs)} runs have {len(trees)} trees")
             for run, tree in zip(runs, trees, strict=True):
                 run.add(tree)
-    else:
-        journal.record(key, trees_to_plain([run.step() for run in runs]))
+        return
+    trees = [run.step() for run in runs]
+    if journal.has_file:
+        journal.record(key, trees_to_plain(trees))
