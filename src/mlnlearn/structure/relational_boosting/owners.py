@@ -56,6 +56,13 @@ class Owners:
         total: Floats = (gains - whole**2 / (curved + 1.0)).mean(axis=2)
         return total.T
 
+    def told(self, matrix: csr_array) -> csr_array:
+        """Return a matrix of rows as one of examples: what looks at nothing has no entries."""
+        if self.of_example is None:
+            return matrix
+        empty = csr_array((1, matrix.shape[1]), dtype=matrix.dtype)
+        return csr_array(vstack([matrix, empty], format="csr"))[self.of_example]
+
 
 def by_fold(values: Floats, folds: Sequence[Ints]) -> Floats:
     """Return values of examples, and copies without those of each fold."""
@@ -72,17 +79,23 @@ def _added(matrix: csr_array, values: Floats) -> Floats:
 
 
 def of_examples(parts: list[tuple[Owners, csr_array]], chosen: Ints) -> csr_array:
-    """Return the chosen columns of all parts, numbered through, with a row an example."""
-    found, start = [], 0
+    """Return the chosen columns of all parts, numbered through, with a row an example.
+
+    What the same rows have is put together before it is said of examples, which are many.
+    """
+    by_owners: dict[Owners, list[csr_array]] = {}
+    places: dict[Owners, list[Ints]] = {}
+    start = 0
     for owners, matrix in parts:
         end = start + matrix.shape[1]
-        columns = chosen[(chosen >= start) & (chosen < end)] - start
+        own = np.flatnonzero((chosen >= start) & (chosen < end))
+        by_owners.setdefault(owners, []).append(csr_array(matrix[:, chosen[own] - start]))
+        places.setdefault(owners, []).append(own)
         start = end
-        own = csr_array(matrix[:, columns])
-        if owners.of_example is not None:
-            empty = csr_array((1, own.shape[1]), dtype=own.dtype)  # for links to nothing
-            own = csr_array(vstack([own, empty], format="csr"))[owners.of_example]
-        found.append(own)
+    found = [owners.told(hstack(each, format="csr")) for owners, each in by_owners.items()]
     together = csr_array(hstack(found, format="csr"))
-    together.sort_indices()
-    return together
+    order = np.concatenate([own for each in places.values() for own in each])
+    entries = together.data, order[together.indices], together.indptr
+    numbered = csr_array(entries, shape=together.shape)
+    numbered.sort_indices()
+    return numbered
