@@ -125,10 +125,11 @@ def screening_scores(
     gradients, curvatures
         Of each example, (examples, outputs).
     """
-    slopes = _sums_by_fold(bins, folds, number, gradients, curvatures)
+    outputs = gradients.shape[1]
+    slopes = np.zeros((number + 1, 256, 2 * outputs + 1))
+    _add_by_fold(slopes, bins, folds, gradients, curvatures)
     whole = slopes.sum(axis=0)
     without = np.concatenate([whole[None], whole - slopes[:number]])
-    outputs = gradients.shape[1]
     total = np.zeros(number + 1)
     for output in range(outputs):
         sums, weights = without[:, :, output], without[:, :, outputs + output]
@@ -143,14 +144,12 @@ def screening_scores(
 
 
 @njit(cache=True)
-def _sums_by_fold(bins, folds, number, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Return the sums of slopes by fold and bin, and how many examples there are."""
-    outputs = gradients.shape[1]
-    found = np.zeros((number + 1, 256, 2 * outputs + 1))
+def _add_by_fold(found, bins, folds, gradients, curvatures):  # type: ignore[no-untyped-def]
+    """Add up slopes by fold and bin, and count examples; those in no fold are in the last one."""
+    outputs, last = gradients.shape[1], len(found) - 1
     for example in range(len(bins)):
-        here = found[min(folds[example], number), bins[example]]
+        fold, bin_ = min(folds[example], last), bins[example]
         for output in range(outputs):
-            here[output] += gradients[example, output]
-            here[outputs + output] += curvatures[example, output]
-        here[2 * outputs] += 1.0
-    return found
+            found[fold, bin_, output] += gradients[example, output]
+            found[fold, bin_, outputs + output] += curvatures[example, output]
+        found[fold, bin_, 2 * outputs] += 1.0

@@ -93,7 +93,8 @@ class RuleBodies:
     def sums(self, values: Floats) -> Floats:
         """Return the sums of values of examples, (examples, outputs), that useful rules cover."""
         most, rarer = self._rarer
-        found: Floats = _sums_of(rarer.starts, rarer.entries, values)
+        found = np.empty((len(most), values.shape[1]))
+        _add_lists(found, rarer.starts, rarer.entries, values)
         found[most] = values.sum(axis=0) - found[most]
         return found
 
@@ -452,13 +453,12 @@ def _rule(
 
 
 @njit(cache=True)
-def _sums_of(starts, entries, values):  # type: ignore[no-untyped-def]
-    """Return the sums of values of the examples in each list.
+def _add_lists(found, starts, entries, values):  # type: ignore[no-untyped-def]
+    """Find the sums of values of the examples in each list.
 
     Of two outputs at a time: each addition waits for the one before.
     """
     outputs = values.shape[1]
-    found = np.empty((len(starts) - 1, outputs))
     for number in range(len(found)):
         for one in range(0, outputs, 2):
             other = min(one + 1, outputs - 1)
@@ -468,4 +468,3 @@ def _sums_of(starts, entries, values):  # type: ignore[no-untyped-def]
                 first += values[example, one]
                 second += values[example, other]
             found[number, one], found[number, other] = first, second
-    return found

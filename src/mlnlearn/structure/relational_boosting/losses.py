@@ -50,8 +50,9 @@ class Loss:
                 weight[:, None], self.outputs, 1
             )
         if self.kind == "logistic":
-            found: tuple[Floats, Floats] = _logistic_slopes(expit(scores), label, weight)
-            return found
+            chance, curvatures = expit(scores), np.empty(scores.shape)
+            _logistic_slopes(chance, curvatures, label, weight)
+            return chance, curvatures
         chance = softmax(scores, axis=1)
         truth = np.zeros(scores.shape)
         truth[np.arange(len(label)), label.astype(np.int64)] = 1.0
@@ -63,7 +64,9 @@ class Loss:
         if self.kind == "squares":
             return np.asarray(0.5 * (label - scores[:, 0]) ** 2)
         if self.kind == "logistic":
-            return np.asarray(_logistic_deviances(scores[:, 0], label))
+            found = scores[:, 0].copy()
+            _logistic_deviances(found, label)
+            return found
         rows = np.arange(len(label))
         return np.asarray(logsumexp(scores, axis=1) - scores[rows, label.astype(np.int64)])
 
@@ -119,21 +122,17 @@ def telling_examples(loss: Loss, label: Floats) -> float:
 
 
 @njit(cache=True)
-def _logistic_slopes(chance, label, weight):  # type: ignore[no-untyped-def]
-    """Return the slopes of examples whose label is 1 by such a chance."""
-    gradients, curvatures = np.empty(chance.shape), np.empty(chance.shape)
+def _logistic_slopes(chance, curvatures, label, weight):  # type: ignore[no-untyped-def]
+    """Put the gradients of examples in place of the chance of label 1, and their curvatures."""
     for example in range(len(chance)):
         here = chance[example, 0]
-        gradients[example, 0] = weight[example] * (label[example] - here)
+        chance[example, 0] = weight[example] * (label[example] - here)
         curvatures[example, 0] = weight[example] * max(here * (1 - here), 1e-9)
-    return gradients, curvatures
 
 
 @njit(cache=True)
 def _logistic_deviances(scores, label):  # type: ignore[no-untyped-def]
-    """Return the deviance of examples: log(1 + exp(-score)) where the label is 1."""
-    found = np.empty(len(scores))
+    """Put deviances in place of scores: log(1 + exp(-score)) where the label is 1."""
     for example in range(len(scores)):
         against = -scores[example] if label[example] > 0 else scores[example]
-        found[example] = max(against, 0.0) + np.log1p(np.exp(-abs(against)))
-    return found
+        scores[example] = max(against, 0.0) + np.log1p(np.exp(-abs(against)))
