@@ -47,3 +47,20 @@ def test_a_group_of_names_that_matters_is_found():
         passing = root.cut.passing[:NAMES]
         alike = (passing == (np.arange(NAMES) < NAMES // 2)).mean()
         assert max(alike, 1 - alike) > 0.8
+
+
+def test_of_tests_that_part_examples_alike_the_first_is_taken_whatever_round_off_says():
+    rng = np.random.default_rng(3)
+    half = np.repeat([0, 1], 300).astype(np.uint8)
+    # the same parts, of bins in another order: their sums differ in the last digits
+    parts = np.where(half == 1, rng.integers(3, 6, 600), rng.integers(0, 3, 600)).astype(np.uint8)
+    gradients = 1000.0 * (half - 0.5)[:, None] + rng.normal(size=(600, 1))
+    pointers, entries = np.zeros(601, np.int64), np.empty(0, np.int32)
+    settings = GrowSettings(2, 3, 1.0)
+    for bins in ([half, parts], [parts, half]):
+        sizes = np.array([2 if column is half else 6 for column in bins])
+        binned = Binned(np.array(bins), np.zeros(2, np.int8), sizes, pointers, entries, np.empty(0))
+        use = np.ones(2, np.bool_)
+        root = grow(binned, np.arange(600), gradients, np.ones((600, 1)), use, settings)
+        assert root.cut is not None
+        assert root.cut.feature == 0

@@ -18,6 +18,7 @@ from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms
 NAMES_RIDGE = 5.0  # groups of names are chosen after the fact: their gain is doubted more
 # What the best group of names gains by chance, for each name but one: 2/pi of one output (half of
 # the names are above the mean), about 1.1 of several (the direction is chosen, too).
+_AS_GOOD = 1e-9  # of what a node gains: by how much more the second of two tests must gain
 _NAMES_CHANCE, NAMES_CHANCE_OF_SEVERAL = 2.0 / np.pi, 1.1
 
 
@@ -209,7 +210,7 @@ class _SplitSearch:
                 least,
                 ridge,
             )
-            if sparse_gain > gain:
+            if sparse_gain > gain + _AS_GOOD * gain:
                 return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
         return Cut(gain, feature, passing) if feature >= 0 else nothing
 
@@ -345,7 +346,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                         halves,
                     )
                 gain -= base + doubt
-                if gain > best + 1e-12:
+                if gain > best + _AS_GOOD * (best + base):
                     best, best_feature = gain, feature
                     for bin_ in range(len(passing)):
                         passing[bin_] = False
@@ -456,6 +457,6 @@ def _best_sparse(columns, doubts, added, both, total, least, ridge):  # type: ig
             gain += here * here / (curved + ridge)
             rest = whole[output] - here
             gain += rest * rest / (whole_curved[output] - curved + ridge)
-        if gain > best + 1e-12:
+        if gain > best + _AS_GOOD * (best + base):
             best, best_column = gain, column
     return best, best_column
