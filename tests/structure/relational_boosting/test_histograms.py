@@ -1,10 +1,13 @@
 """Sums by bins, of features that are mostly in one bin and of others, beside plain additions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mlnlearn.structure.relational_boosting.histograms import MISSING, OTHER, Binned, Histograms
+from mlnlearn.structure.relational_boosting.cells import MISSING, OTHER
+from mlnlearn.structure.relational_boosting.histograms import Binned, Histograms
 
 EXAMPLES = 300
 
@@ -51,6 +54,28 @@ def test_sums_are_those_of_plain_additions(outputs):
         has = columns[rows[some], column]
         np.testing.assert_allclose(found[binned.starts[-1] + column], slopes[has].sum(axis=0))
     np.testing.assert_allclose(found[-1], slopes.sum(axis=0))
+
+
+@pytest.mark.parametrize("some", [3, 150])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_what_links_say_is_added_up_by_what_they_point_to(outputs, some):
+    rng = np.random.default_rng(6)
+    binned, _ = made(rng)
+    links = np.array([rng.integers(-1, 20, EXAMPLES), rng.integers(0, 30, EXAMPLES)])
+    said = [rng.integers(0, 5, 21)[links[0]], np.where(links[1] < 5, 3, 1)]  # two by links alone
+    bins = np.concatenate([binned.bins, np.array(said, np.uint8)])
+    kinds, sizes = np.zeros(len(bins), np.int8), np.full(len(bins), 5)
+    plain = replace(binned, bins=bins, kinds=kinds, sizes=sizes)
+    linked = replace(plain, links=links)
+    assert plain.others.listed[-2:].tolist() == [False, True]
+    assert linked.others.listed[-2:].tolist() == [True, True]
+    assert plain.others.by_group.entries.size == 0 < linked.others.by_group.entries.size
+    rows = np.sort(rng.choice(EXAMPLES, 200, replace=False))
+    slopes = rng.standard_normal((2, len(rows), outputs))
+    use = np.ones(len(bins) + 6, np.bool_)
+    places = np.sort(rng.choice(len(rows), some, replace=False))
+    of_plain, of_linked = (Histograms(one, rows, *slopes, use) for one in (plain, linked))
+    np.testing.assert_allclose(of_linked.sums(places), of_plain.sums(places), atol=1e-12)
 
 
 @pytest.mark.parametrize("feature", [0, 5, 7, 8, 12])

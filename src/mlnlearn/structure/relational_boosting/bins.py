@@ -11,7 +11,7 @@ from mlnlearn.compiled import njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.evaluate import Values
 from mlnlearn.model.relational.trees import Test
-from mlnlearn.structure.relational_boosting.histograms import MISSING, OTHER
+from mlnlearn.structure.relational_boosting.cells import MISSING, OTHER
 
 MOST_BINS = 254
 _DAY = 86_400.0

@@ -24,7 +24,7 @@ from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.histograms import MISSING, Lists
+from mlnlearn.structure.relational_boosting.cells import MISSING, Lists
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 

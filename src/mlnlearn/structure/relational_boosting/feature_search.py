@@ -147,7 +147,9 @@ class FeatureSearch:
         lowered = np.array([self._doubt(one.feature) for one in kept])
         pointers = matrix.indptr.astype(np.int64)
         places = matrix.indices.astype(np.int32, copy=False)
-        binned = Binned(bins, kinds, sizes, pointers, places, doubts, lowered)
+        links = np.array([link.codes for link in self.base.links.values()], np.int64)
+        links = links.reshape(-1, self.base.rows)
+        binned = Binned(bins, kinds, sizes, pointers, places, doubts, lowered, links)
         return FeatureTable(kept, columns, binned, usable, *self._own_bins(kept))
 
     def _own_bins(self, kept: list[Opened]) -> tuple[Ints, NDArray[np.uint8]]:

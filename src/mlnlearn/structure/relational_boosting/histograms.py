@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.aggregates import Floats, Ints
+from mlnlearn.structure.relational_boosting.cells import Lists, Others, others, turned
 
-MISSING = 255
-"""The bin of unknown values."""
-OTHER = 254
-"""The bin of names that are too rare to be told apart."""
+_FEWER = 4  # times as many groups: examples so few are not added up by group
 _HAS = np.arange(256) == 1  # the bins that pass of a column of flags
-_LISTED = 0.3  # the largest share of examples outside of the usual bin that are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +37,9 @@ class Binned:
         What the gain of each sparse column is lowered by: they are many.
     dense_doubts
         The same of the features in bins; nothing by default.
+    links
+        What links of the examples point to, a row a link: what features say of many examples is
+        often said of what they link to.
     """
 
     bins: NDArray[np.uint8]
@@ -50,6 +49,7 @@ class Binned:
     indices: NDArray[np.int32]
     doubts: Floats
     dense_doubts: Floats | None = None
+    links: NDArray[np.integer] | None = None
 
     @property
     def dense(self) -> int:
@@ -67,7 +67,7 @@ class Binned:
     @cached_property
     def by_column(self) -> Lists:
         """The examples that have each sparse column."""
-        return _turned(Lists(self.indptr, self.indices), len(self.doubts))
+        return turned(Lists(self.indptr, self.indices), len(self.doubts))
 
     def has(self, column: int) -> NDArray[np.bool_]:
         """Return which examples have a sparse column."""
@@ -121,93 +121,10 @@ class Binned:
         return self.has(feature - self.dense).view(np.uint8), _HAS
 
     @cached_property
-    def others(self) -> _Others:
+    def others(self) -> Others:
         """What is listed by example: of features that are mostly in one bin, the other bins."""
-        counts = np.zeros((len(self.bins), 256), np.int64)
-        _count_bins(self.bins, counts)
-        usual = counts.argmax(axis=1)
-        listed = len(self.indptr) - 1 - counts.max(axis=1) <= _LISTED * self.bins.shape[1]
-        bins = Lists(*_by_bin(self.bins, usual, counts, np.flatnonzero(listed), self.starts))
-        cells, distinct = bins.then(self.by_column).distinct()
-        by_example = _turned(distinct, len(self.indptr) - 1)
-        return _Others(listed, _numbered(usual, self.starts), cells, len(distinct), by_example)
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """Lists of numbers, one after the other.
-
-    Attributes
-    ----------
-    starts
-        Where each begins, and where the last ends.
-    entries
-        What they hold, in rising order each.
-    """
-
-    starts: Ints
-    entries: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, number: int) -> NDArray[np.int32]:
-        return self.entries[self.starts[number] : self.starts[number + 1]]
-
-    def then(self, other: Lists) -> Lists:
-        """Return these lists, and others after them."""
-        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
-        return Lists(starts, np.concatenate([self.entries, other.entries]))
-
-    def distinct(self) -> tuple[Ints, Lists]:
-        """Return the number of each list among those that differ, -1 if it is empty, and these."""
-        numbers: dict[bytes, int] = {}
-        found = np.full(len(self), -1)
-        first: list[NDArray[np.int32]] = []
-        for number in np.flatnonzero(np.diff(self.starts)).tolist():
-            key = blake2b(self[number].data, digest_size=16).digest()
-            found[number] = numbers.setdefault(key, len(numbers))
-            if found[number] == len(first):
-                first.append(self[number])
-        starts = np.cumsum([0, *map(len, first)])
-        return found, Lists(starts, np.concatenate([np.empty(0, np.int32), *first]))
-
-
-def _turned(lists: Lists, number: int) -> Lists:
-    """Return, for each of so many numbers, the lists that it is in."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(lists.entries, minlength=number))])
-    found = np.empty(len(lists.entries), np.int32)
-    _turn(lists.starts, lists.entries, starts[:-1].copy(), found)
-    return Lists(starts, found)
-
-
-@dataclass(frozen=True, eq=False)
-class _Others:
-    """Bins of examples that are not the usual ones of their features, and sparse columns.
-
-    Many hold of the very same examples. A *cell* stands for all that do, and is added up once.
-
-    Attributes
-    ----------
-    listed, usual
-        Of each feature, whether it is listed, and the bin that most examples are in.
-    cells, number
-        Of each bin, and of each column after them, its cell; -1 where no example is listed. How
-        many cells there are.
-    by_example
-        Of each example, the cells that it is in.
-    """
-
-    listed: NDArray[np.bool_]
-    usual: Ints
-    cells: Ints
-    number: int
-    by_example: Lists
-
-
-def _numbered(bins: Ints, starts: Ints) -> Ints:
-    """Return the numbers of bins, one of each feature."""
-    return np.where(bins < OTHER, starts[:-1] + bins, starts[1:] - 256 + bins)
+        links = np.empty((0, self.bins.shape[1]), np.int64) if self.links is None else self.links
+        return others(self.bins, self.by_column, self.starts, links.astype(np.int64, copy=False))
 
 
 class Histograms:
@@ -252,6 +169,7 @@ class Histograms:
             len(binned.doubts),
             (self._bins, self._by_bin, self._listed, binned.starts),
             (others.by_example.starts, others.by_example.entries, others.cells, others.number),
+            (others.groups, others.by_group.starts, others.by_group.entries),
             others.usual,
             self._rows,
             some,
@@ -273,46 +191,6 @@ def _part(column, passing, rows, places):  # type: ignore[no-untyped-def]
         yes[passed], no[at - passed] = place, place
         passed += passing[column[rows[place]]]
     return yes[:passed], no[: len(places) - passed]
-
-
-@njit(cache=True)
-def _count_bins(bins, found):  # type: ignore[no-untyped-def]
-    """Count the examples in each bin of each feature."""
-    for feature in range(len(bins)):
-        for bin_ in bins[feature]:
-            found[feature, bin_] += 1
-
-
-@njit(cache=True)
-def _by_bin(bins, usual, counts, listed, starts):  # type: ignore[no-untyped-def]
-    """List the examples in the bins of features that are not their usual ones."""
-    pointers = np.zeros(starts[-1] + 1, np.int64)
-    for feature in listed:
-        for value in range(256):
-            if counts[feature, value] and value != usual[feature]:
-                start = starts[feature] if value < 254 else starts[feature + 1] - 256
-                pointers[start + value + 1] = counts[feature, value]
-    for number in range(starts[-1]):
-        pointers[number + 1] += pointers[number]
-    entries = np.empty(pointers[-1], np.int32)
-    at = pointers[:-1].copy()
-    for feature in listed:
-        for example in range(bins.shape[1]):
-            value = bins[feature, example]
-            if value != usual[feature]:
-                start = starts[feature] if value < 254 else starts[feature + 1] - 256
-                entries[at[start + value]] = example
-                at[start + value] += 1
-    return pointers, entries
-
-
-@njit(cache=True)
-def _turn(pointers, entries, at, found):  # type: ignore[no-untyped-def]
-    """List, for each number, the lists that it is in; `at` is where what is of each begins."""
-    for number in range(len(pointers) - 1):
-        for entry in range(pointers[number], pointers[number + 1]):
-            found[at[entries[entry]]] = number
-            at[entries[entry]] += 1
 
 
 @njit(cache=True)
@@ -355,6 +233,34 @@ def _add_entries_of_one(found, indptr, entries, rows, some, slopes):  # type: ig
             found[place, 0] += gradient
             found[place, 1] += curvature
             found[place, 2] += 1.0
+
+
+@inner
+def _add_shared(found, shared, rows, some, slopes):  # type: ignore[no-untyped-def]
+    """Add examples to the rows of the sums that are listed for their groups.
+
+    Where examples are many to a group, each group is added up first.
+    """
+    groups, pointers, entries = shared
+    number = len(pointers) - 1
+    few = _FEWER * len(some) < number
+    sums = np.zeros((0 if few else number, slopes.shape[1]))
+    for link in range(len(groups)):
+        of_row = groups[link]
+        for example in some:
+            group = of_row[rows[example]]
+            if few:
+                for entry in range(pointers[group], pointers[group + 1]):
+                    for output in range(slopes.shape[1]):
+                        found[entries[entry], output] += slopes[example, output]
+            else:
+                for output in range(slopes.shape[1]):
+                    sums[group, output] += slopes[example, output]
+    for group in range(len(sums)):
+        if sums[group, -1] > 0:
+            for entry in range(pointers[group], pointers[group + 1]):
+                for output in range(slopes.shape[1]):
+                    found[entries[entry], output] += sums[group, output]
 
 
 @njit(cache=True)
@@ -423,7 +329,9 @@ def _add_bins_of_one(found, bins, numbers, starts, some, slopes):  # type: ignor
 
 
 @njit(cache=True)
-def _sums(columns, features, listed, usual, rows, some, slopes):  # type: ignore[no-untyped-def]
+def _sums(  # type: ignore[no-untyped-def]
+    columns, features, listed, shared, usual, rows, some, slopes
+):
     """Return the sums over some examples, by bins, by columns after them, and over all."""
     bins, by_bin, mostly_usual, starts = features
     pointers, entries, of_place, number = listed
@@ -432,13 +340,16 @@ def _sums(columns, features, listed, usual, rows, some, slopes):  # type: ignore
     _add_all(found[-1], some, slopes)
     _add_bins(found, bins, by_bin, starts, some, slopes)
     _add_entries(cells, pointers, entries, rows, some, slopes)
+    _add_shared(cells, shared, rows, some, slopes)
     give_cells(found, cells, of_place)
     add_usual(found, mostly_usual, usual, starts)
     return found
 
 
 @njit(cache=True)
-def _sums_of_one(columns, features, listed, usual, rows, some, slopes):  # type: ignore[no-untyped-def]
+def _sums_of_one(  # type: ignore[no-untyped-def]
+    columns, features, listed, shared, usual, rows, some, slopes
+):
     """Do the same where there is one output."""
     bins, by_bin, mostly_usual, starts = features
     pointers, entries, of_place, number = listed
@@ -447,6 +358,7 @@ def _sums_of_one(columns, features, listed, usual, rows, some, slopes):  # type:
     _add_all(found[-1], some, slopes)
     _add_bins_of_one(found, bins, by_bin, starts, some, slopes)
     _add_entries_of_one(cells, pointers, entries, rows, some, slopes)
+    _add_shared(cells, shared, rows, some, slopes)
     give_cells(found, cells, of_place)
     add_usual(found, mostly_usual, usual, starts)
     return found

@@ -20,8 +20,9 @@ from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.model.relational.features import Both
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
+from mlnlearn.structure.relational_boosting.cells import MISSING
 from mlnlearn.structure.relational_boosting.feature_table import Opened
-from mlnlearn.structure.relational_boosting.histograms import MISSING, Binned, picked
+from mlnlearn.structure.relational_boosting.histograms import Binned, picked
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.step_kernels import add_values
 from mlnlearn.structure.relational_boosting.steps import NOTHING, BinTest, BoostingRun

@@ -58,8 +58,10 @@ class NameHistograms:
         _add_all(found[-1], some, self._examples)
         _add_bins(found, self._bins, self._by_bin, starts, some, self._examples)
         cells = np.zeros((others.number, width))
-        listed = others.by_example
-        _add_entries(cells, listed.starts, listed.entries, self._rows, some, self._examples)
+        listed = [(self._rows, others.by_example)]
+        listed += [(of_link[self._rows], others.by_group) for of_link in others.groups]
+        for rows, lists in listed:
+            _add_entries(cells, lists.starts, lists.entries, rows, some, self._examples)
         give_cells(found, cells, others.cells)
         add_usual(found, self._listed, others.usual, starts)
         return found
