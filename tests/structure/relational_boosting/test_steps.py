@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 
 from mlnlearn.counting.examples import RowExamples
-from mlnlearn.counting.relational import FLAGS, Number, Place, Relational, RowSet
+from mlnlearn.counting.relational import FLAGS, Nominal, Number, Place, Relational, RowSet
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost, _Learning
-from mlnlearn.structure.relational_boosting.linear import design_of, fit_linear
+from mlnlearn.structure.relational_boosting.linear import design_of, fit_linear, penalties
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +84,22 @@ def test_tests_of_the_linear_part_are_added_as_their_trees_would_be(step):
     assert found.trees == expected.trees
     assert np.array_equal(found.scores, expected.scores)
     assert not np.array_equal(found.scores, run.blended(0.5, run.start).scores)
+
+
+def test_what_few_examples_say_weighs_less_than_what_many_say():
+    kind = np.repeat([0, 1, 2], [6, 500, 500])
+    label = np.concatenate([np.ones(6), np.arange(500) % 10 > 0, np.arange(500) % 10 > 5])
+    column = Nominal(kind.astype(np.int32), ("few", "many", "others"))
+    number = len(kind)
+    rows = RowSet("thing", number, {"kind": column}, None, np.zeros(number, np.int32))
+    examples = RowExamples(rows, label.astype(float), FLAGS, np.ones(number), Place("thing", "ill"))
+    learner = RelationalBoost(target="ill", min_examples=3)
+    learning = _Learning(learner, Relational({"thing": rows}, {}, {}), examples)
+    run = learning._boosting(learning.open(), 0)
+    design = design_of(run)
+    (weights,) = fit_linear(run, design, penalties(number)[:1])
+    by_name = {
+        test.names[0]: float(weight[0])
+        for test, weight in zip(design.tests, weights.weights, strict=True)
+    }
+    assert 0 < by_name["few"] < by_name["many"] / 4

@@ -27,7 +27,7 @@ from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.step_kernels import add_values
 from mlnlearn.structure.relational_boosting.steps import NOTHING, BinTest, BoostingRun
 
-_PENALTIES = (100.0, 10.0, 1.0)
+_PENALTIES = (25.0, 2.5, 0.25)
 _FEW_EXAMPLES = 200  # too few to tell whether weights need not be shrunk
 _CUTS = 4
 _NAMES, _PAIRS = 12, 254
@@ -218,18 +218,22 @@ def _edges(opened: Opened, counts: Ints) -> list[float]:
 def fit_linear(
     run: BoostingRun, design: TestDesign, penalties: tuple[float, ...]
 ) -> list[TestWeights]:
-    """Return weights fitted to a run's examples, for each of some penalties, the largest first."""
+    """Return weights fitted to a run's examples, for each of some penalties, the largest first.
+
+    All weights are shrunk alike, however many examples pass their tests: those of a few, such as a
+    friend by name, go less far than those of many, and there are many of the former.
+    """
     rows, factor = run.drawn(0)
     passing = design.of_rows(rows)
-    mean, spread = passing.mean(axis=0), np.maximum(passing.std(axis=0), 1e-3)
+    mean = passing.mean(axis=0)
     label, weight = run.label[rows], run.weight[rows] * factor
-    fit = _Fit((passing - mean) / spread, label, weight, run.loss)
+    fit = _Fit(passing - mean, label, weight, run.loss)
     flat = np.concatenate([run.start[None], np.zeros((len(design.tests), run.loss.outputs))])
     found = []
     for penalty in penalties:
         check_time()
         flat = fit.best(flat, penalty)
-        weights = flat[1:] / spread[:, None].astype(np.float64)
+        weights = flat[1:]
         found.append(TestWeights(flat[0] - mean.astype(np.float64) @ weights, weights))
     return found
 
@@ -283,7 +287,7 @@ def linear_folds(runs: Sequence[BoostingRun], folds: Sequence[Ints], examples: i
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Penalised deviance of weights of standardised tests."""
+    """Penalised deviance of weights of centred tests."""
 
     design: Singles
     label: Floats
