@@ -49,6 +49,9 @@ class NetNode:
     relationship: Predicate | None = None
     main: bool = True
 
+    def __hash__(self) -> int:
+        return hash((self.predicate.name, self.main))  # a search asks for it all the time
+
     @property
     def is_link(self) -> bool:
         """Whether the node is the true/false indicator of a relationship."""

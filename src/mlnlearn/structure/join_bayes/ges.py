@@ -38,6 +38,9 @@ from mlnlearn.structure.join_bayes.graphs import (
 LocalScore = Callable[[int, tuple[int, ...]], float]
 """Score of a node (first) given its parents, in ascending order."""
 
+Patterns = Callable[[], Iterator[tuple[float, MixedGraph | None]]]
+"""Yields changed patterns, the most promising first."""
+
 Ahead = Callable[[Sequence[tuple[int, tuple[int, ...]]]], None]
 """Is told of nodes and their parents whose scores are asked for next."""
 
@@ -136,10 +139,11 @@ class _EdgeSearch:
     rules: EdgeConstraints
     max_parents: int
     ahead: Ahead | None = None
-    pattern: MixedGraph = field(init=False)
     dag: Dag = field(init=False, default=())
     total: float = field(init=False, default=0.0)
     known: dict[tuple[int, int], float] = field(init=False, default_factory=dict)
+    ways: dict[tuple[object, Dag], Dag | None] = field(init=False, default_factory=dict)
+    _pattern: MixedGraph | None = field(init=False, default=None)
 
     def local(self, node: int, parents: int) -> float:
         key = (node, parents)
@@ -189,25 +193,39 @@ class _EdgeSearch:
 
     def become(self, dag: Dag) -> None:
         self.expect(enumerate(dag))
-        self.dag, self.total = dag, self.sum_of(dag)
-        self.pattern = pattern_of(dag, self.rules)
+        self.dag, self.total, self._pattern = dag, self.sum_of(dag), None
 
-    def phase(self, operators: Callable[[], Iterator[tuple[float, MixedGraph | None]]]) -> bool:
+    @property
+    def pattern(self) -> MixedGraph:
+        """The pattern of the DAG, made where it is asked for."""
+        if self._pattern is None:
+            self._pattern = pattern_of(self.dag, self.rules)
+        return self._pattern
+
+    def go(self, kind: object, way: Callable[[], Dag | None]) -> bool:
+        """Go where a kind of way leads from here; it is found once, as restarts come here again."""
+        if (kind, self.dag) not in self.ways:
+            self.ways[kind, self.dag] = way()
+        dag = self.ways[kind, self.dag]
+        if dag is not None:
+            self.become(dag)
+        return dag is not None
+
+    def phase(self, operators: Patterns) -> bool:
         """Apply the best operator that holds up, again and again."""
         moved = False
-        while self._best(operators):
+        while self.go(operators, lambda: self._best(operators)):
             moved = True
         return moved
 
-    def _best(self, operators: Callable[[], Iterator[tuple[float, MixedGraph | None]]]) -> bool:
+    def _best(self, operators: Patterns) -> Dag | None:
         for _, changed in operators():
             dag = None if changed is None else extension(changed)
             if dag is None or not obeys(dag, self.rules):
                 continue
             if self.sum_of(dag) > self.total + self._step:
-                self.become(dag)
-                return True
-        return False
+                return dag
+        return None
 
     def insertions(self) -> Iterator[tuple[float, MixedGraph | None]]:
         """Yield patterns with one more edge, by falling gain (Chickering 2003, theorem 15)."""
@@ -292,28 +310,23 @@ class _EdgeSearch:
 
     def turn(self) -> bool:
         """Make the one best change of a single edge of the DAG, if any helps."""
-        total, dag = self._neighbour(self.dag, set())
-        if total <= self.total + self._step:
-            return False
-        self.become(dag)
-        return True
+        return self.go("turn", lambda: self._better(1))
 
-    def walk(self, patience: int) -> bool:
-        """Step to the best DAG not seen before, better or worse, until a new best is found."""
+    def _better(self, patience: int) -> Dag | None:
+        """Walk to the best DAG not seen before, better or worse, until one is better than here."""
         dag, seen = self.dag, {self.dag}
         for _ in range(patience):
             total, dag = self._neighbour(dag, seen)
             if total > self.total + self._step:
-                self.become(dag)
-                return True
+                return dag
             if not dag:
                 break
             seen.add(dag)
-        return False
+        return None
 
     def explore(self, patience: int) -> None:
         """Walk and climb for as long as that finds better DAGs."""
-        while self.walk(patience):
+        while self.go("walk", lambda: self._better(patience)):
             self.climb()
 
     def shaken(self, dag: Dag, rng: np.random.Generator) -> Dag:
