@@ -177,6 +177,9 @@ class EncodedData(CountedData):
         absent = node.values.index("F") if node.is_flag else node.size
         values = np.full(links.shape[1], absent, np.int32)
         for entities, codes in self._facts(node):
+            if np.array_equal(links, entities):  # as facts are kept sorted, and most have a value
+                values[:] = codes
+                continue
             rows = rows_of(list(links), list(entities), sizes)
             there = rows >= 0
             if _has_repeats(rows[there], len(values)):
