@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import cache
@@ -33,7 +33,7 @@ def _job(function: Callable[[T], R], item: T) -> R:
     return function(item)
 
 
-def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+def in_order(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Yield what a function makes of each item, in order, by as many threads as the run has.
 
     Threads help where the function spends its time in compiled loops that let others run. What it

@@ -10,6 +10,7 @@ is then a lookup. A grounding that asks for an unknown value does not count as o
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,12 +99,20 @@ def attribute_rows(counter: FamilyCounter, families: Sequence[FamilyRules]) -> l
     Groundings for which all counts are the same have the same features, so that these are made for
     one of them.
     """
-    nodes = list(attributes_of(counter.data.layout))
+    data = counter.data
+    nodes = list(attributes_of(data.layout))
     # the largest first, so that no thread is left with it alone in the end
-    lengths = [len(counter.data.values[node.predicate.name]) for node in nodes]
-    order = sorted(range(len(nodes)), key=lambda number: -lengths[number])
-    made = in_order(lambda number: _rows(counter, families, nodes[number]), order)
-    found = dict(zip(order, made, strict=True))
+    order = sorted(range(len(nodes)), key=lambda at: -len(data.values[nodes[at].predicate.name]))
+    builders = [GroundBuilder(counter, nodes[at]) for at in order]
+    jobs = [(builder, look) for builder in builders for look in looks_of(families, builder.node)]
+    size = sum(family.size for family in families)
+    with closing(in_order(lambda job: _marked(*job), jobs)) as counted:
+        # what is counted for an attribute is put together while the next one's is counted
+        parts = (
+            (builder, [(look, next(counted)) for look in looks_of(families, builder.node)])
+            for builder in builders
+        )
+        found = dict(zip(order, in_order(lambda part: _rows(*part, size), parts), strict=True))
     return [found[number] for number in range(len(nodes))]
 
 
@@ -119,28 +128,24 @@ class _Marked:
 def _marked(builder: GroundBuilder, look: Look) -> _Marked:
     counts = builder.counted(look)
     groundings = builder.grounding(counts)
-    marks = np.zeros(len(builder.counter.data.values[builder.node.predicate.name]), np.int64)
+    marks = np.zeros(len(builder.truth), np.int64)
     add_marks(marks, groundings, counts.columns, counts.counts)
     return _Marked(counts, groundings, marks)
 
 
-def _rows(counter: FamilyCounter, families: Sequence[FamilyRules], node: NetNode) -> FeatureRows:
-    data = counter.data
-    builder, truth = GroundBuilder(counter, node), data.values[node.predicate.name]
-    looks = list(looks_of(families, node))
-    counted = list(in_order(lambda look: _marked(builder, look), looks))
-    marks = [part.marks for part in counted]
+def _rows(builder: GroundBuilder, parts: Sequence[tuple[Look, _Marked]], rules: int) -> FeatureRows:
+    data, node, truth = builder.counter.data, builder.node, builder.truth
+    marks = [part.marks for _, part in parts]
     if data.populations > 1:
         first = data.links[node.relationship.name][0] if node.relationship else slice(None)
         marks.append(data.owner[node.predicate.types[0]][first].astype(np.int64))
     group, chosen = equal_rows(np.stack(marks or [np.zeros(len(truth), np.int64)], axis=1))
     place = np.full(len(truth), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
-    for look, part in zip(looks, counted, strict=True):
+    for look, part in parts:
         kept = np.flatnonzero(place[part.groundings] >= 0)
         builder.emit(look, part.counts.at(kept), place[part.groundings[kept]])
-    matrix = builder.matrix(len(chosen), sum(family.size for family in families))
-    return FeatureRows.of(node, matrix, truth, group)
+    return FeatureRows.of(node, builder.matrix(len(chosen), rules), truth, group)
 
 
 def _features(
@@ -151,9 +156,8 @@ def _features(
 ) -> AttributeFeatures:
     builder = GroundBuilder(counter, node, at)
     builder.add(families)
-    truth = counter.data.values[node.predicate.name]
     rules = sum(family.size for family in families)
-    return AttributeFeatures(node, truth, builder.matrix(len(truth), rules))
+    return AttributeFeatures(node, builder.truth, builder.matrix(len(builder.truth), rules))
 
 
 def attribute_scores(
@@ -324,6 +328,7 @@ class GroundBuilder(MatrixBuilder):
     ) -> None:
         super().__init__(counter.data, node)
         self.counter, self.at = counter, at
+        self.truth = counter.data.values[node.predicate.name]
 
     def add(self, families: Sequence[FamilyRules]) -> None:
         """Add what all families say of every grounding."""
@@ -379,7 +384,7 @@ class _Scorer(GroundBuilder):
     def __init__(self, counter: FamilyCounter, node: NetNode, weights: Floats) -> None:
         super().__init__(counter, node)
         self.weights = weights
-        self.sums = np.zeros(len(counter.data.values[node.predicate.name]) * node.size)
+        self.sums = np.zeros(len(self.truth) * node.size)
 
     def take(self, rows: Ints, rules: Ints, entries: Floats) -> None:
         self.sums += weighted_bins(rows, entries * self.weights[rules], len(self.sums))
