@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from mlnlearn.threads import in_shares
 from mlnlearn.weights.choice_kernels import choice_slope
@@ -55,7 +55,8 @@ class Rows:
     features
         The numbers of the features: of the weights that the rows depend on.
     counts
-        Flip counts, one row a group of atoms, one column a feature.
+        Flip counts, one row a group of atoms, one column a feature. Where they are sparse and atoms
+        exclude each other, they are kept by columns.
     true
         Weight of the true atoms of each row; with a second axis, by database.
     total
@@ -82,10 +83,14 @@ class Rows:
     """
 
     features: Numbers
-    counts: Floats | csr_array
+    counts: Floats | csr_array | csc_array
     true: Floats
     total: Floats
     blocks: RowBlocks | None = None
+
+    def __post_init__(self) -> None:
+        if self.blocks is not None and isinstance(self.counts, csr_array):
+            object.__setattr__(self, "counts", csc_array(self.counts))
 
     @property
     def entries(self) -> int:
@@ -108,11 +113,10 @@ class Rows:
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value, and the gradient over the rows' own features."""
-        if self.blocks is not None and isinstance(self.counts, csr_array):
+        if self.blocks is not None and isinstance(self.counts, csc_array):
             table = self.counts.indptr, self.counts.indices, self.counts.data
-            choices = self.true, self.total, self.blocks.members, self.blocks.starts
-            value, slope = choice_slope(weights[self.features], *table, *choices)
-            return value, slope
+            choices = self.blocks.members, self.blocks.starts
+            return choice_slope(weights[self.features], table, self.true, self.total, choices)
         scores = self.scores(weights)
         norms = self.norms(scores)
         value = float(self.true @ scores - self.total @ norms)
@@ -173,9 +177,9 @@ def is_handy(rows: int, columns: int) -> bool:
     return rows * columns <= _DENSE_LIMIT
 
 
-def _squared(counts: Floats | csr_array, weights: Floats) -> Floats:
+def _squared(counts: Floats | csr_array | csc_array, weights: Floats) -> Floats:
     """Return ``counts' diag(weights) counts``."""
-    if isinstance(counts, csr_array):
+    if not isinstance(counts, np.ndarray):
         dense: Floats = (counts.T @ counts.multiply(weights[:, None])).toarray()
         return dense
     squared: Floats = counts.T @ (weights[:, None] * counts)
