@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix, vstack
+from scipy.sparse import csc_array, csr_matrix, vstack
 
 from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.arrays import Codes, Ints
@@ -17,6 +17,7 @@ from mlnlearn.weights.rows import RowBlocks, Rows
 Floats = NDArray[np.float64]
 
 _PIECE = 1 << 12  # groups
+_GROUPS = 1 << 10  # distinct rows that there is room for at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ class FeatureRows:
         members = np.arange(self.true.size).reshape(self.true.shape)[:, first:]
         blocks = RowBlocks(members.reshape(-1), np.arange(len(members)) * members.shape[1])
         true: Floats = self.true * np.float64(share)
-        counts = csr_array(self.matrix[:, features])
+        counts = csc_array(self.matrix[:, features])
         return Rows(features, counts, true.reshape(-1), true.sum(axis=1), blocks)
 
 
@@ -139,8 +140,13 @@ def equal_rows(rows: Ints) -> tuple[Ints, Ints]:
     >>> numbers.tolist(), first.tolist()
     ([0, 1, 0], [0, 1])
     """
-    number, first = _groups(rows)
-    return number, first
+    number, room = np.empty(len(rows), np.int64), _GROUPS
+    while True:
+        first = np.empty(room, np.int64)
+        found = _number(rows, np.full(2 * room, -1, np.int64), first, number)
+        if found >= 0:
+            return number, first[:found].copy()
+        room *= 8  # few times, as all is done anew
 
 
 @inner
@@ -162,45 +168,30 @@ def _add_marks(marks, groundings, codes, counts):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _groups(rows):  # type: ignore[no-untyped-def]
-    """Return the number of each distinct row, in the order of their first places, and these."""
-    number = np.empty(len(rows), np.int64)
-    first = np.empty(1024, np.int64)
-    slots = np.full(2048, -1, np.int64)
-    found = 0
+def _number(rows, slots, first, number):  # type: ignore[no-untyped-def]
+    """Number rows by their distinct ones, in the order of their first places, which are put down.
+
+    Returns how many there are; -1 where they are more than there is room for. All is in one loop:
+    arrays that were handed to another function would take most of the time.
+    """
+    found, last = 0, np.uint64(len(slots) - 1)
     for row in range(len(rows)):
-        if 2 * found >= len(slots):  # room for twice as many: all are placed anew
-            slots = np.full(4 * len(slots), -1, np.int64)
-            more = np.empty(len(slots) // 2, np.int64)
-            for group in range(found):  # an assignment of slices compiles for seconds
-                more[group] = first[group]
-            first = more
-            for group in range(found):
-                slots[_slot(rows, first[group], slots, first)] = group
-        slot = _slot(rows, row, slots, first)
-        if slots[slot] < 0:
-            slots[slot] = found
-            first[found] = row
-            found += 1
-        number[row] = slots[slot]
-    return number, first[:found].copy()
-
-
-@inner
-def _slot(rows, row, slots, first):  # type: ignore[no-untyped-def]
-    """Return where a row is among the slots of distinct ones, or an empty one for it."""
-    code = np.uint64(0)
-    for place in range(rows.shape[1]):
-        code = _mixed(code ^ np.uint64(rows[row, place]))
-    slot = np.int64(code & np.uint64(len(slots) - 1))
-    while slots[slot] >= 0:
-        same = True
-        other = first[slots[slot]]
+        code = np.uint64(0)
         for place in range(rows.shape[1]):
-            if rows[row, place] != rows[other, place]:
-                same = False
+            code = _mixed(code ^ np.uint64(rows[row, place]))
+        while True:
+            group = slots[code & last]
+            if group < 0:
+                if found == len(first):
+                    return -1
+                slots[code & last], first[found], group = found, row, found
+                found += 1
                 break
-        if same:
-            break
-        slot = (slot + 1) & (len(slots) - 1)
-    return slot
+            same, other = True, np.uint64(first[np.uint64(group)])
+            for place in range(rows.shape[1]):
+                same &= rows[row, place] == rows[other, place]
+            if same:
+                break
+            code += np.uint64(1)
+        number[row] = group
+    return found
