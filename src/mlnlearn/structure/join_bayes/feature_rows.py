@@ -169,7 +169,7 @@ def _add_marks(marks, groundings, codes, counts):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _number(rows, slots, first, number):  # type: ignore[no-untyped-def]
-    """Number rows by their distinct ones, in the order of their first places, which are put down.
+    """Put down the number of each row among distinct ones, and the first place of each of these.
 
     Returns how many there are; -1 where they are more than there is room for. All is in one loop:
     arrays that were handed to another function would take most of the time.
