@@ -24,18 +24,24 @@ def pack(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints | None:
     """Pack columns of codes below `sizes` into one 64-bit key a row; None where they do not fit."""
     if math.prod(max(size, 1) for size in sizes) >= MOST_KEYS:
         return None
-    return keys_of(columns, sizes)
+    first = _first_open(sizes)
+    return keys_of(columns[first:], sizes[first:])
 
 
 def unpack(keys: Ints, sizes: Sequence[int]) -> list[Codes]:
     """Undo `pack`."""
     columns = np.empty((len(sizes), len(keys)), np.int32)
-    left = keys.astype(np.int64)
-    for place in range(len(sizes) - 1, 0, -1):
+    left, first = keys.astype(np.int64), _first_open(sizes)
+    for place in range(len(sizes) - 1, first, -1):
         _take_apart(left, max(sizes[place], 1), columns[place])
     if len(sizes):
-        columns[0] = left
+        columns[:first], columns[first] = 0, left
     return list(columns)
+
+
+def _first_open(sizes: Sequence[int]) -> int:
+    """Return the first column of several codes, or the last one; there is often one database."""
+    return next((k for k, size in enumerate(sizes[:-1]) if size > 1), max(len(sizes) - 1, 0))
 
 
 @njit(cache=True, nogil=True)
@@ -368,8 +374,30 @@ def places_among(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Int
     """
     if not len(known):
         return np.full(len(wanted), -1, np.int64)
+    if known.dtype == wanted.dtype == np.int64 and bool((wanted[1:] >= wanted[:-1]).all()):
+        places = np.empty(len(wanted), np.int64)
+        _merge(known, wanted, places)
+        return places
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[places] == wanted, places, -1)
+
+
+@njit(cache=True, nogil=True)
+def _merge(known, wanted, places):  # type: ignore[no-untyped-def]
+    """Find wanted values that rise among known ones; each step is twice as far as the one before.
+
+    So few values are found among many as by a search, and as many as there are in one run.
+    """
+    low, size = 0, len(known)
+    for row in range(len(wanted)):
+        value, step = wanted[row], 1
+        while low + step < size and known[low + step] <= value:
+            low, step = low + step, 2 * step
+        while step:
+            if low + step < size and known[low + step] <= value:
+                low += step
+            step >>= 1
+        places[row] = low if known[low] == value else -1
 
 
 def renumbered(labels: AnyInts) -> Ints:
