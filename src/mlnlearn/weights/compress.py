@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from mlnlearn.counting.arrays import Codes, Ints, places_among, run_starts
+from mlnlearn.counting.arrays import Codes, Ints, places_among
+from mlnlearn.counting.equal_rows import equal_rows
 from mlnlearn.counting.flip_tables import Flips, lookup
 from mlnlearn.counting.signatures import Signatures, multipliers
 from mlnlearn.counting.stack import Domains
@@ -199,17 +200,17 @@ def _merged(
     Return the row of each, the first of each row, its signature, and weights by database.
     """
     signature = cells.signature
-    order = np.argsort(signature, kind="stable")
-    ordered = signature[order]
-    starts = run_starts(ordered)
-    row = np.empty(len(order), np.int64)
-    row[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
-    shape = len(starts), len(domains)
+    number, first = equal_rows(signature.view(np.int64)[:, None])
+    order = np.argsort(signature[first])  # all are different
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    row, first = rank[number], first[order]
+    shape = len(first), len(domains)
     database, size = cells.database, cells.size
-    true, total = (
-        by_row(row, database, sizes, shape) for sizes in (np.where(cells.true, size, 0), size)
-    )
-    return row, order[starts], ordered[starts], true, total
+    total = by_row(row, database, size, shape)
+    chosen = np.flatnonzero(cells.true)
+    true = by_row(row[chosen], database[chosen], size[chosen], shape)
+    return row, first, signature[first], true, total
 
 
 def _vectors(

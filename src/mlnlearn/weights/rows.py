@@ -168,8 +168,9 @@ def by_row(
     shape: tuple[int, int],
 ) -> Floats:
     """Add up weights by row and database."""
-    places = rows * np.int64(shape[1]) + database
-    return np.bincount(places, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
+    places = rows if shape[1] == 1 else rows * np.int64(shape[1]) + database
+    found = np.bincount(places, weights, shape[0] * shape[1])
+    return found.astype(np.float64, copy=False).reshape(shape)
 
 
 def is_handy(rows: int, columns: int) -> bool:

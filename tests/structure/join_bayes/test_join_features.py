@@ -8,11 +8,11 @@ from scipy.special import log_softmax
 
 from join_worlds import chain_tables, counter_of, flag_tables, self_tables, value_of
 from mlnlearn.counting.count import true_groundings
+from mlnlearn.counting.equal_rows import equal_rows
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.structure.join_bayes import features as features_module
-from mlnlearn.structure.join_bayes.feature_rows import equal_rows
 from mlnlearn.structure.join_bayes.features import (
     attribute_features,
     attribute_rows,

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from mlnlearn.counting.arrays import Codes, Ints, rows_of, run_starts, sort_keys
+from mlnlearn.counting.equal_rows import equal_rows
 from mlnlearn.late import late
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts
 from mlnlearn.structure.join_bayes.encode import CountedData
 from mlnlearn.structure.join_bayes.family_counts import FamilyCounter
-from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks, equal_rows
+from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, add_marks
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 from mlnlearn.structure.join_bayes.rules import FamilyRules
 from mlnlearn.structure.join_bayes.trees import weighted_bins

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Ints
+from mlnlearn.counting.equal_rows import equal_rows
 from mlnlearn.counting.sparse import SparseTable
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Variable
 from mlnlearn.model.bayesnet_nodes import NetNode
 from mlnlearn.structure.join_bayes.counts import Counts, Question, Table
-from mlnlearn.structure.join_bayes.feature_rows import FeatureRows, equal_rows
+from mlnlearn.structure.join_bayes.feature_rows import FeatureRows
 from mlnlearn.structure.join_bayes.features import Look, MatrixBuilder, attributes_of, looks_of
 from mlnlearn.structure.join_bayes.layout import Relationship
 from mlnlearn.structure.join_bayes.placed_counts import (
