@@ -141,9 +141,14 @@ def group_sums(
         return unpack(found, sizes), sums[found]
     if bool((keys[1:] > keys[:-1]).all()):
         return [np.asarray(column, np.int32) for column in columns], counts
-    bits, least = _bits_of_counts(counts)
+    least, most = int(counts.min()), int(counts.max())
+    bits = bits_of_counts(least, most, len(counts))
     if (space - 1).bit_length() + bits <= 64:
-        distinct, sums = _sums_of_packed(keys, counts, bits, least)
+        # nothing is looked up by place after, which takes longer than to sort where it is far apart
+        together = keys.astype(np.uint64) << np.uint64(bits)
+        if bits:
+            together |= (counts - least).view(np.uint64)
+        distinct, sums = sums_of_packed(together, bits, least)
         return unpack(distinct, sizes), sums
     order, ordered = sort_keys(keys)
     first, sums, fits = _run_sums(ordered, order, counts)
@@ -152,30 +157,36 @@ def group_sums(
     return [np.asarray(column, np.int32)[first] for column in columns], sums
 
 
-def _bits_of_counts(counts: Ints) -> tuple[int, int]:
-    """Return how many bits tell counts apart, and the least of them; 64 where sums might not fit.
+def bits_of_counts(least: int, most: int, number: int) -> int:
+    """Return how many bits tell so many counts apart; 64 where their sums might not fit.
 
     Examples
     --------
-    >>> _bits_of_counts(np.array([3, -1, 2])), _bits_of_counts(np.array([2**62, 1]))
-    ((3, -1), (64, 1))
+    >>> bits_of_counts(-1, 3, 10), bits_of_counts(1, 2**62, 10)
+    (3, 64)
     """
-    least, most = int(counts.min()), int(counts.max())
-    fits = max(abs(least), abs(most)).bit_length() + len(counts).bit_length() < 63
-    return (most - least).bit_length() if fits else 64, least
+    fits = max(abs(least), abs(most)).bit_length() + number.bit_length() < 63
+    return (most - least).bit_length() if fits else 64
 
 
-def _sums_of_packed(keys: Ints, counts: Ints, bits: int, least: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys in order, and the sums of their counts.
+def sums_of_packed(together: NDArray[np.uint64], bits: int, least: int) -> tuple[Ints, Ints]:
+    """Return the distinct keys in order, and the sums of their counts; what is given is used up.
 
-    Keys are sorted together with their counts, in one number: nothing is looked up by place after,
-    which takes more time than to sort where it is spread over more than the processor's own memory.
+    Parameters
+    ----------
+    together
+        Of each row, the key, and in so many lowest bits the count less the least one.
+    bits, least
+        Of the counts.
+
+    Examples
+    --------
+    >>> keys, counts = np.array([5, 3, 5], np.uint64), np.array([0, 1, 3], np.uint64)
+    >>> [part.tolist() for part in sums_of_packed(keys << np.uint64(2) | counts, 2, 1)]
+    [[3, 5], [2, 5]]
     """
-    together = keys.astype(np.uint64) << np.uint64(bits)
-    if bits:
-        together |= (counts - least).view(np.uint64)
     together.sort()
-    sums = np.empty(len(keys), np.int64)
+    sums = np.empty(len(together), np.int64)
     runs = _add_packed(together, np.uint64(bits), least, sums)
     return together[:runs].view(np.int64), sums[:runs].copy()
 
@@ -374,12 +385,16 @@ def places_among(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Int
     """
     if not len(known):
         return np.full(len(wanted), -1, np.int64)
-    if known.dtype == wanted.dtype == np.int64 and bool((wanted[1:] >= wanted[:-1]).all()):
+    if known.dtype == wanted.dtype == np.int64 and _rises(wanted.view(np.int64)):
         places = np.empty(len(wanted), np.int64)
         _merge(known, wanted, places)
         return places
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[places] == wanted, places, -1)
+
+
+def _rises(values: Ints) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,8 @@
-"""Counts of joined rows added up where their places in the answer are few: no row is made."""
+"""Counts of joined rows added up by place where places are few, else packed: no row is made."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from mlnlearn.compiled import njit
 
@@ -38,3 +40,21 @@ def add_matches(sums, seen, first, second, starts, lengths, order):  # type: ign
             sums[place] = before + more
             seen[place] = True
     return fits
+
+
+@njit(cache=True, nogil=True)
+def pack_matches(together, bits, least, first, second, starts, lengths, order):  # type: ignore[no-untyped-def]
+    """Put the places of matching rows, and in so many lowest bits their counts, into `together`.
+
+    Counts are products, less the least one; else it is as for `add_matches`.
+    """
+    (places, counts), (more_places, more_counts) = first, second
+    in_order, filled = len(order) == 0, 0
+    for row in range(len(places)):
+        for match in range(starts[row], starts[row] + lengths[row]):
+            other = np.uint64(match if in_order else order[match])
+            place, count = places[row] + more_places[other], np.uint64(0)
+            if bits:
+                count = np.uint64(counts[row] * more_counts[other] - least)
+            together[filled] = np.uint64(place) << bits | count
+            filled += 1

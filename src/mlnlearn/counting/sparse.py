@@ -14,14 +14,16 @@ from mlnlearn.counting.arrays import (
     Codes,
     Index,
     Ints,
+    bits_of_counts,
     common_keys,
     group_sums,
     overflow,
+    sums_of_packed,
     times,
     unpack,
 )
 from mlnlearn.counting.budget import Room
-from mlnlearn.counting.match_sums import add_matches
+from mlnlearn.counting.match_sums import add_matches, pack_matches
 from mlnlearn.data.sampling import MOST_KEYS
 
 N = TypeVar("N", bound=Hashable)
@@ -37,8 +39,10 @@ _PROBING = 48
 _INDEXING = 48
 # numbers of the rows that are joined, and their counts;
 _JOINING = 48
-# what a row adds to the place of a sum, and sums by place.
+# what a row adds to the place of a sum, and sums by place;
 _ADDING = 48
+# a joined row as one number, its sum, and both as they are taken apart.
+_PACKED = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +149,8 @@ def join(
     rows, room = len(probe) + len(other), matches.room
     if places <= max(4 * matches.total, 1 << 10) and _ADDING * (rows + places) <= room.nbytes:
         return _added_by_place(matches, names, [bounds[name] for name in names])
-    return _summed(matches, names, bounds, room)
+    found = _sorted_sums(matches, names, [bounds[name] for name in names])
+    return _summed(matches, names, bounds, room) if found is None else found
 
 
 def join_all(
@@ -216,6 +221,23 @@ class _Matches(Generic[N]):
         self.ends = np.cumsum(self.lengths)
         self.total = int(self.ends[-1]) if len(self.ends) else 0
 
+    @property
+    def order(self) -> Ints:
+        """The order of the other table's rows; empty where it is their own."""
+        return np.empty(0, np.int64) if self.index.order is None else self.index.order
+
+    def places(self, names: Sequence[N], sizes: Sequence[int]) -> tuple[Ints, Ints]:
+        """Return what each row of either table adds to the place of its matches in the answer."""
+        first, second = np.zeros(len(self.probe), np.int64), np.zeros(len(self.other), np.int64)
+        step = math.prod(max(size, 1) for size in sizes)
+        for name, size in zip(names, sizes, strict=True):
+            step //= max(size, 1)
+            if name in self.probe.columns:
+                first += self.probe.columns[name] * np.int64(step)
+            else:
+                second += self.other.columns[name] * np.int64(step)
+        return first, second
+
     def pieces(self, names: Sequence[N], most: int) -> Iterator[tuple[slice, SparseTable[N]]]:
         """Yield joined rows, at most so many at a time, with their places in the whole join."""
         for start in range(0, self.total, most):
@@ -267,21 +289,39 @@ def _added_by_place(
     probe, other = matches.probe, matches.other
     sums = np.zeros(math.prod(max(size, 1) for size in sizes), np.int64)
     seen = np.zeros(len(sums), np.bool_)
-    first, second = np.zeros(len(probe), np.int64), np.zeros(len(other), np.int64)
-    step = len(sums)
-    for name, size in zip(names, sizes, strict=True):
-        step //= max(size, 1)
-        if name in probe.columns:
-            first += probe.columns[name] * np.int64(step)
-        else:
-            second += other.columns[name] * np.int64(step)
-    order = np.empty(0, np.int64) if matches.index.order is None else matches.index.order
+    first, second = matches.places(names, sizes)
+    order = matches.order
     left, right = (first, probe.counts), (second, other.counts)
     if not add_matches(sums, seen, left, right, matches.starts, matches.lengths, order):
         highest = [float(np.abs(table.counts).max()) for table in (probe, other)]
         raise overflow(highest[0] * highest[1] * matches.total)
     found = np.flatnonzero(seen)
     return SparseTable(dict(zip(names, unpack(found, sizes), strict=True)), sums[found])
+
+
+def _sorted_sums(
+    matches: _Matches[N], names: Sequence[N], sizes: Sequence[int]
+) -> SparseTable[N] | None:
+    """Return a join with columns summed out, each row of it one number; None where they do not fit.
+
+    So the join is sorted at once, and what is in the same place of the answer is side by side.
+    """
+    probe, other, total = matches.probe, matches.other, matches.total
+    rows, width = len(probe) + len(other), 4 * len(names) + 8
+    if not total or _ADDING * rows + (_PACKED + width) * total > matches.room.nbytes:
+        return None
+    ends = [(int(table.counts.min()), int(table.counts.max())) for table in (probe, other)]
+    products = [left * right for left in ends[0] for right in ends[1]]
+    least, bits = min(products), bits_of_counts(min(products), max(products), total)
+    if (math.prod(max(size, 1) for size in sizes) - 1).bit_length() + bits > 64:
+        return None
+    first, second = matches.places(names, sizes)
+    together = np.empty(total, np.uint64)
+    left, right = (first, probe.counts), (second, other.counts)
+    matching = matches.starts, matches.lengths, matches.order
+    pack_matches(together, np.uint64(bits), least, left, right, *matching)
+    distinct, sums = sums_of_packed(together, bits, least)
+    return SparseTable(dict(zip(names, unpack(distinct, sizes), strict=True)), sums)
 
 
 def _summed(
