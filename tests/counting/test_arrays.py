@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from mlnlearn.counting.arrays import expand_ranges, group_sums, pack, times, unpack
+from mlnlearn.counting.arrays import (
+    expand_ranges,
+    group_sums,
+    pack,
+    places_among,
+    sort_keys,
+    times,
+    unpack,
+)
 from mlnlearn.errors import CountOverflowError
 
 TOP = 2**63 - 1
@@ -76,3 +84,42 @@ def test_products_are_checked_exactly():
 def test_ranges():
     found = expand_ranges(np.array([5, 0, 9]), np.array([2, 0, 3]))
     assert found.tolist() == [5, 6, 9, 10, 11]
+
+
+@pytest.mark.parametrize("known", [1, 7, 1000])
+@pytest.mark.parametrize("wanted", [0, 3, 1000])
+@pytest.mark.parametrize("rising", [True, False])
+def test_places_are_found_in_one_run_as_by_searches(known, wanted, rising):
+    rng = np.random.default_rng([known, wanted])
+    values = np.unique(rng.integers(3 * known, size=known))
+    asked = rng.integers(-2, 3 * known + 2, size=wanted)
+    asked = np.sort(asked) if rising else asked
+    place = {value: place for place, value in enumerate(values.tolist())}
+    expected = [place.get(value, -1) for value in asked.tolist()]
+    assert places_among(values, asked).tolist() == expected
+
+
+@pytest.mark.parametrize("bits", [10, 53, 54, 55, 62])
+def test_keys_are_sorted_with_their_places_whatever_fits(bits):
+    rng = np.random.default_rng(bits)
+    keys = rng.integers(1 << bits, size=600)  # places take ten bits
+    keys[300:] = keys[:300]
+    keys[7] = (1 << bits) - 1
+    order, ordered = sort_keys(keys)
+    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert ordered.tolist() == sorted(keys.tolist())
+
+
+@pytest.mark.parametrize("bits", [40, 58, 61, 62])
+@pytest.mark.parametrize("counts", [(1, 2), (-3, 4), (2**40, 2**40 + 9)])
+def test_groups_are_summed_with_counts_in_their_keys_or_beside(bits, counts):
+    rng = np.random.default_rng(bits)
+    sizes = [1, 1 << 31, 1 << (bits - 31)]
+    columns = [rng.integers(max(size - 30, 0), size, 3000).astype(np.int32) for size in sizes]
+    many = rng.integers(*counts, 3000)
+    distinct, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    expected = np.zeros(distinct.shape[1], np.int64)
+    np.add.at(expected, place.reshape(-1), many)
+    found, sums = group_sums(columns, sizes, many)
+    assert np.stack(found).tolist() == distinct.tolist()
+    assert sums.tolist() == expected.tolist()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mlnlearn.counting import sparse
 from mlnlearn.counting.budget import Room
 from mlnlearn.counting.sparse import SparseTable, join
 from mlnlearn.errors import CountOverflowError
@@ -56,3 +57,19 @@ def test_sums_of_products_beyond_64_bits_are_refused(left, right):
     if len(left) > 1:
         found = join(one, halved, {"x"}, dict.fromkeys("xyz", 1), ROOM)
         assert found.counts.tolist() == [-(2**61)]
+
+
+@pytest.mark.parametrize("high", [2, 2**20, 2**50])  # counts in keys, of many bits, beside them
+def test_large_joins_are_summed_as_in_pieces(high, monkeypatch):
+    rng = np.random.default_rng(high)
+    codes = rng.integers(0, 50, (4, 3000)).astype(np.int32)
+    left = SparseTable(dict(zip("xy", codes[:2], strict=True)), rng.integers(-3, 4, 3000))
+    right = SparseTable(dict(zip("yz", codes[2:], strict=True)), rng.integers(1, high, 3000))
+    bounds = {"x": 10**6, "y": 50, "z": 10**6}
+    room = Room(1 << 28, "a test")
+    found = join(left, right, {"x", "z"}, bounds, room)
+    monkeypatch.setattr(sparse, "_sorted_sums", lambda *_: None)
+    expected = join(left, right, {"x", "z"}, bounds, room)
+    for name in "xz":
+        assert found.columns[name].tolist() == expected.columns[name].tolist()
+    assert found.counts.tolist() == expected.counts.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.arrays import Ints
@@ -26,6 +27,24 @@ def equal_rows(rows: Ints) -> tuple[Ints, Ints]:
         if found >= 0:
             return number, first[:found].copy()
         room = min(8 * room, 1 << (len(rows) - 1).bit_length())  # few times: all is done anew
+
+
+def ranked_marks(marks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+    """Return the rank of each mark among distinct ones, and the first place of each of these.
+
+    It is for many marks of few different ones, which are then not sorted.
+
+    Examples
+    --------
+    >>> rank, first = ranked_marks(np.array([7, 2, 7, 9], np.uint64))
+    >>> rank.tolist(), first.tolist()
+    ([1, 0, 1, 2], [1, 0, 3])
+    """
+    number, first = equal_rows(marks.view(np.int64)[:, None])
+    order = np.argsort(marks[first])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[number], first[order]
 
 
 @inner

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack
+from mlnlearn.counting.arrays import Codes, Ints, expand_ranges, pack, places_among
 from mlnlearn.counting.stack import Stack
 from mlnlearn.errors import InputError, MemoryLimitError
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
@@ -45,7 +45,7 @@ def block_atoms(stack: Stack, predicate: Predicate, exclusive: tuple[int, ...]) 
     known = pack([facts.database, *facts.columns], sizes)
     assert keys is not None
     assert known is not None
-    true = np.isin(keys, known).astype(np.int64)
+    true = (places_among(np.sort(known), keys) >= 0).astype(np.int64)
     number = np.add.reduceat(true, starts) if len(starts) else np.empty(0, np.int64)
     wrong = np.flatnonzero(number != 1)
     if len(wrong):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mlnlearn.counting.arrays import Ints, expand_ranges
+from mlnlearn.counting.equal_rows import ranked_marks
 from mlnlearn.counting.exclusive import block_atoms
 from mlnlearn.counting.flip_tables import Flips
 from mlnlearn.counting.signatures import mixed, multipliers
@@ -40,9 +41,9 @@ def compress_blocks(
     marks = mixed(scrambled[truth])
     if len(starts):
         marks = marks + np.add.reduceat(scrambled, starts)
-    _, first, group = np.unique(marks, return_index=True, return_inverse=True)
+    group, first = ranked_marks(marks)
     shape = len(first), len(stack)
-    size = by_row(group.reshape(-1), database[starts], np.ones(len(starts)), shape)
+    size = by_row(group, database[starts], np.ones(len(starts)), shape)
     lengths = atoms.lengths[first]
     rows = expand_ranges(starts[first], lengths)
     new_starts = np.cumsum(lengths) - lengths

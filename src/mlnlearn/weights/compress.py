@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from mlnlearn.counting.arrays import Codes, Ints, places_among
-from mlnlearn.counting.equal_rows import equal_rows
+from mlnlearn.counting.equal_rows import ranked_marks
 from mlnlearn.counting.flip_tables import Flips, lookup
 from mlnlearn.counting.signatures import Signatures, multipliers
 from mlnlearn.counting.stack import Domains
@@ -200,11 +200,7 @@ def _merged(
     Return the row of each, the first of each row, its signature, and weights by database.
     """
     signature = cells.signature
-    number, first = equal_rows(signature.view(np.int64)[:, None])
-    order = np.argsort(signature[first])  # all are different
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    row, first = rank[number], first[order]
+    row, first = ranked_marks(signature)
     shape = len(first), len(domains)
     database, size = cells.database, cells.size
     total = by_row(row, database, size, shape)

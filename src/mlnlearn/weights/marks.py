@@ -25,6 +25,7 @@ from mlnlearn.counting.arrays import (
     expand_ranges,
     pack,
     run_starts,
+    sort_keys,
     unpack,
 )
 from mlnlearn.counting.flip_tables import FlipProduct, Flips, FlipTable, lookup
@@ -228,8 +229,7 @@ class Marks:
             raise MemoryLimitError(
                 f"the domains of {self.predicate} are too large to number its atoms"
             )
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
+        order, ordered = sort_keys(keys)
         starts = run_starts(ordered)
         sums = np.add.reduceat(signature[order], starts)
         numbers, *codes = unpack(ordered[starts], sizes)

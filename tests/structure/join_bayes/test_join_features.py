@@ -8,7 +8,6 @@ from scipy.special import log_softmax
 
 from join_worlds import chain_tables, counter_of, flag_tables, self_tables, value_of
 from mlnlearn.counting.count import true_groundings
-from mlnlearn.counting.equal_rows import equal_rows
 from mlnlearn.counting.memory import MemoryEngine
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
@@ -231,15 +230,3 @@ def test_groups_of_groundings_are_those_with_equal_features(tables, links):
             assert rows.groundings.tolist() == expected.groundings.tolist()
             assert abs(rows.matrix - expected.matrix).max() < 1e-12
             assert rows.groundings.sum() == len(one.truth)
-
-
-@pytest.mark.parametrize("different", [3, 1024, 1025, 9000])
-def test_equal_rows_are_numbered_by_their_first_places(different):
-    rng = np.random.default_rng(different)
-    kinds = rng.integers(-(2**40), 2**40, (different, 2)) * np.array([1, 0])
-    kinds[: different // 2, 1] = kinds[different - different // 2 :, 0]
-    rows = kinds[rng.integers(different, size=20_000)]
-    numbers, first = equal_rows(rows)
-    _, places = np.unique(rows, axis=0, return_index=True)
-    assert first.tolist() == sorted(places.tolist())
-    assert (rows[first[numbers]] == rows).all()
