@@ -14,16 +14,15 @@ from mlnlearn.counting.arrays import (
     Codes,
     Index,
     Ints,
-    bits_of_counts,
     common_keys,
     group_sums,
     overflow,
-    sums_of_packed,
     times,
     unpack,
 )
 from mlnlearn.counting.budget import Room
 from mlnlearn.counting.match_sums import add_matches, pack_matches
+from mlnlearn.counting.packed_sums import bits_of_counts, sums_of_packed
 from mlnlearn.data.sampling import MOST_KEYS
 
 N = TypeVar("N", bound=Hashable)
