@@ -64,3 +64,15 @@ def test_of_tests_that_part_examples_alike_the_first_is_taken_whatever_round_off
         root = grow(binned, np.arange(600), gradients, np.ones((600, 1)), use, settings)
         assert root.cut is not None
         assert root.cut.feature == 0
+
+
+def test_a_tree_of_few_examples_ends_when_no_part_can_be_split():
+    bins = np.array([[0, 0, 0, 0, 1, 1, 1, 1]], np.uint8)
+    none = np.zeros(9, np.int64), np.empty(0, np.int32), np.empty(0)
+    binned = Binned(bins, np.zeros(1, np.int8), np.array([2]), *none)
+    gradients = np.where(bins[0] == 1, 1.0, -1.0)[:, None]
+    settings = GrowSettings(max_leaves=4, min_examples=3, ridge=1.0)
+    root = grow(binned, np.arange(8), gradients, np.ones((8, 1)), np.ones(1, np.bool_), settings)
+    assert sorted(len(part.places) for part in (root.yes, root.no)) == [4, 4]
+    assert root.yes.cut is None
+    assert root.no.cut is None

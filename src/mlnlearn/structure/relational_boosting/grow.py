@@ -112,7 +112,7 @@ def grown(search: SplitSearch, examples: int, settings: GrowSettings) -> Growing
     root = GrowingNode(np.arange(examples))
     leaves = [_Leaf(root, *search.looked(root.places))]
     number = 1
-    while number < settings.max_leaves:
+    while leaves and number < settings.max_leaves:
         place = max(range(len(leaves)), key=lambda at: leaves[at].cut.gain)
         if leaves[place].cut.gain <= 1e-9:
             break
