@@ -10,8 +10,11 @@ import mlnlearn as ml
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import Link, Nominal, Relational, RowSet, relational
 from mlnlearn.data.population import all_atoms
+from mlnlearn.errors import InputError
 from mlnlearn.model.relational.between import HopMatrices, paths_between
-from mlnlearn.model.relational.features import Between, Hop
+from mlnlearn.model.relational.evaluate import Values
+from mlnlearn.model.relational.features import Backward, Between, Feature, Hop
+from mlnlearn.model.relational.trees import Test as FeatureTest
 from mlnlearn.structure.relational_boosting.closing import ClosingSearch
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
@@ -259,6 +262,14 @@ def test_matrices_of_hops_are_shared_but_for_rows_that_are_hidden():
         assert np.array_equal(shared.product(hops).toarray(), expected)
     assert whole.product(teaches).sum() > own.product(teaches).sum()
     assert np.array_equal(shared.ends(base, "first"), own.ends(base, "first"))
+
+
+def test_names_are_asked_of_names_or_of_nothing_that_is_known():
+    test = FeatureTest(Feature((Backward("friend", "one", "mode"),), "two"), None, ("Ann",), True)
+    assert test.holds(Values(np.empty(0))).tolist() == []
+    assert test.holds(Values(np.array([np.nan]))).tolist() == [True]
+    with pytest.raises(InputError, match="is a number, and is asked for names"):
+        test.holds(Values(np.array([1.0])))
 
 
 def test_a_number_has_no_probabilities():

@@ -50,7 +50,7 @@ class Test:
         unknown = np.isnan(values.values)
         if self.threshold is not None:
             return np.where(unknown, self.missing, values.values > self.threshold)
-        if values.names is None and self.names:
+        if values.names is None and self.names and not unknown.all():
             raise InputError(
                 f"{self.feature} is a number, and is asked for names", hint="learn the model again"
             )
