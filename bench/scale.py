@@ -44,11 +44,11 @@ TEXT = Path(__file__).parent / "scale_page.md"
 Row = dict[str, Any]
 
 
-def one(task: str, size: int, folder: Path, memory: str) -> Row:
+def one(task: str, size: float, folder: Path, memory: str) -> Row:
     """Run one task on one size, and say what it took."""
     warnings.simplefilter("ignore", ml.DataWarning)
     if task in IN_PLACE:
-        place = folder / f"uni{size}"
+        place = folder / f"uni{size:g}"
         if not place.exists():
             raise SystemExit(f"{place} is not there")
         started = time.process_time()
@@ -60,13 +60,13 @@ def one(task: str, size: int, folder: Path, memory: str) -> Row:
     elif task in TABLES_IN_PLACE:
         started = time.process_time()
         with ml.counting_with("duckdb", memory):
-            answer = _answer(lambda: TABLES_IN_PLACE[task](folder / f"campus{size}"))
+            answer = _answer(lambda: TABLES_IN_PLACE[task](folder / f"campus{size:g}"))
         seconds = time.process_time() - started
-        facts = campus_facts(folder / f"campus{size}")
+        facts = campus_facts(folder / f"campus{size:g}")
     elif task in ON_GRAPHS:
         started = time.process_time()
         with ml.counting_with("duckdb", memory):
-            facts, answer = ON_GRAPHS[task](folder / f"graph{size}.parquet")
+            facts, answer = ON_GRAPHS[task](folder / f"graph{size:g}.parquet")
         seconds = time.process_time() - started
     elif task in ON_TABLES:
         ON_TABLES[task](campus(100))
@@ -96,15 +96,15 @@ def _answer(run: Any) -> str:
         return f"refused: {str(error).splitlines()[0]}"
 
 
-def measured(task: str, size: int, given: argparse.Namespace) -> Row:
+def measured(task: str, size: float, given: argparse.Namespace) -> Row:
     """Run one task on one size in a process of its own."""
-    if task in IN_PLACE and not (given.folder / f"uni{size}").exists():
+    if task in IN_PLACE and not (given.folder / f"uni{size:g}").exists():
         made = university(round(10**size / FACTS_PER_STUDENT), 1, rng=0).databases[0]
-        ml.write_parquet(made, given.folder / f"uni{size}")
-    if task in TABLES_IN_PLACE and not (given.folder / f"campus{size}").exists():
-        write_campus(given.folder / f"campus{size}", round(10**size / FACTS_OF_CAMPUS))
-    if task in ON_GRAPHS and not (given.folder / f"graph{size}.parquet").exists():
-        write_graph(size, given.folder / f"graph{size}.parquet")
+        ml.write_parquet(made, given.folder / f"uni{size:g}")
+    if task in TABLES_IN_PLACE and not (given.folder / f"campus{size:g}").exists():
+        write_campus(given.folder / f"campus{size:g}", round(10**size / FACTS_OF_CAMPUS))
+    if task in ON_GRAPHS and not (given.folder / f"graph{size:g}.parquet").exists():
+        write_graph(size, given.folder / f"graph{size:g}.parquet")
     command = [sys.executable, "-m", "bench.scale", "--folder", str(given.folder)]
     command += ["--memory", given.memory, "--one", task, str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -118,7 +118,7 @@ def measured(task: str, size: int, given: argparse.Namespace) -> Row:
 def report() -> None:
     """Measure what is asked for, keep it, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4, 5, 6], help="powers of ten")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[4, 5, 6], help="powers of ten")
     parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
     parser.add_argument("--memory", default="2GB", help="what DuckDB may take for facts in place")
     parser.add_argument("--folder", type=Path, default=Path("build/facts"), help="Parquet files")
@@ -127,7 +127,7 @@ def report() -> None:
     parser.add_argument("--one", nargs=2, metavar=("TASK", "SIZE"), help="in this process")
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(one(given.one[0], int(given.one[1]), given.folder, given.memory)))
+        print(json.dumps(one(given.one[0], float(given.one[1]), given.folder, given.memory)))
         return
     given.rows.parent.mkdir(parents=True, exist_ok=True)
     for task in () if given.page else given.tasks:
@@ -145,8 +145,14 @@ def report() -> None:
 
 
 def power_of_ten(facts: int, _answer: str) -> float:
-    """Return the size that a row is of."""
-    return round(math.log10(facts))
+    """Return the size that a row is of: the logarithm of its facts, to a half.
+
+    Examples
+    --------
+    >>> power_of_ten(965_216, ""), power_of_ten(30_482_977, "")
+    (6.0, 7.5)
+    """
+    return round(2 * math.log10(facts)) / 2
 
 
 def rows_of_page(
@@ -198,7 +204,7 @@ def page(rows: Sequence[Row]) -> str:
 def shown(row: Row, before: Row | None) -> str:
     """Show a measurement, with the growth since the size before."""
     if "seconds" not in row:
-        return f"| {row['task']} | 10^{row['size']} | | | | {row['answer']} |"
+        return f"| {row['task']} | 10^{row['size']:g} | | | | {row['answer']} |"
     exponent = ""
     if before is not None and "exponent" in row and "exponent" in before:
         exponent = row["exponent"]  # of more digits than the page has

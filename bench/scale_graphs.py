@@ -14,7 +14,7 @@ from mlnlearn.data.synthetic import planted_graph
 TRIPLES_PER_ENTITY = 10.6
 
 
-def write_graph(size: int, path: Path) -> None:
+def write_graph(size: float, path: Path) -> None:
     """Write a graph with planted rules, of some 10^size triples as names."""
     graph = planted_graph(round(10**size / TRIPLES_PER_ENTITY), rng=0).graph
     codes = dict(zip("hrt", map(np.ascontiguousarray, graph.triples), strict=True))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from typing import Any
 import mlnlearn as ml
 from bench.peers import PEERS, Measured
 from bench.result import peak_megabytes
-from bench.scale import rows_of_page, shown
+from bench.scale import power_of_ten, rows_of_page, shown
 from bench.shop import FACTS_PER_CUSTOMER, write_shop
 from mlnlearn.data.catalog import benchmark_path
 from mlnlearn.data.database import Database
@@ -182,7 +181,7 @@ def size_of(facts: int, answer: str) -> float:
     """
     if answer in STARTS:
         return STARTS.index(answer)
-    return 0 if answer.startswith("20 trees") else round(2 * math.log10(facts)) / 2
+    return 0 if answer.startswith("20 trees") else power_of_ten(facts, answer)
 
 
 def report() -> None:
