@@ -164,7 +164,7 @@ def counting_with(
         _IN_USE.reset(token)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Carried:
     """A function that uses, in another process, what is in use here; made by `carried`."""
 

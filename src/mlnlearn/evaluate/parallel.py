@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 from mlnlearn.late import late
-from mlnlearn.processes import end_with_parent
+from mlnlearn.processes import pool
 from mlnlearn.resources import carried
 
 joblib = late("joblib")
@@ -36,7 +35,8 @@ def run_all(
     tasks
         The tasks.
     jobs
-        Number of processes; 1 stays in this one, -1 takes one for each core.
+        Number of processes; 1 stays in this one, -1 takes one for each core. Where a back end of
+        joblib is in use, such as that of Dask or Ray, so many tasks are handed to it at a time.
     progress
         Called after each task, in the order of the tasks.
 
@@ -51,16 +51,8 @@ def run_all(
     if jobs == 1 or len(tasks) < 2:
         results = map(function, tasks)
     else:
-        # Arrays are sent, not mapped from files: a mapped array is read-only, another type to
-        # compiled kernels, which would be compiled once more for it.
-        pool = joblib.Parallel(
-            n_jobs=jobs,
-            return_as="generator",
-            max_nbytes=None,
-            initializer=end_with_parent,
-            initargs=(os.getpid(),),
-        )
-        results = pool(joblib.delayed(carried(function))(task) for task in tasks)
+        there = carried(function)
+        results = pool(jobs, one_by_one=True)(joblib.delayed(there)(task) for task in tasks)
     finished = []
     try:
         for result in results:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from mlnlearn.data.database import Database
 from mlnlearn.late import late
 from mlnlearn.logic.clauses import Clause
-from mlnlearn.processes import end_with_parent
+from mlnlearn.processes import pool
 from mlnlearn.resources import carried
 from mlnlearn.structure.search.background import Background
 from mlnlearn.structure.search.clause_scorer import ClauseScorer
@@ -83,11 +82,8 @@ def workers(
         if jobs == 1:
             yield Workers(own, problem, None)
             return
-        # arrays are sent, not mapped from files: compiled kernels would be compiled anew for those
-        with joblib.Parallel(
-            n_jobs=jobs, max_nbytes=None, initializer=end_with_parent, initargs=(os.getpid(),)
-        ) as pool:
-            yield Workers(own, problem, pool)
+        with pool(jobs) as shared:
+            yield Workers(own, problem, shared)
 
 
 def _alone(problem: _Problem, clauses: Sequence[Clause]) -> list[Alone | None]:
