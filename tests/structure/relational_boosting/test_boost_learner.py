@@ -24,10 +24,11 @@ from mlnlearn.model.relational.trees import Test as FeatureTest
 from mlnlearn.model.relational.trees import features_of
 from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.distil import _length
-from mlnlearn.structure.relational_boosting.grow import GrowSettings, grow
+from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.histograms import Binned
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 from mlnlearn.structure.relational_boosting.losses import Loss
+from mlnlearn.structure.relational_boosting.splits import grow
 
 
 def shop(seed, customers=400):

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from mlnlearn.structure.relational_boosting.grow import GrowSettings, grow
+from mlnlearn.model.relational.axis import NameAxis
+from mlnlearn.model.relational.features import Feature
+from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.histograms import Binned
+from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
+from mlnlearn.structure.relational_boosting.name_grow import grow_by_name
+from mlnlearn.structure.relational_boosting.splits import grow
 
 NAMES, EACH = 60, 12
 
@@ -49,30 +54,29 @@ def test_a_group_of_names_that_matters_is_found():
         assert max(alike, 1 - alike) > 0.8
 
 
-def test_of_tests_that_part_examples_alike_the_first_is_taken_whatever_round_off_says():
+def plain(binned, gradients, use, settings):
+    return grow(
+        binned, np.arange(len(gradients)), gradients, np.ones_like(gradients), use, settings
+    )
+
+
+def of_names(binned, gradients, use, settings):
+    everything, slopes = np.arange(len(gradients)), (gradients, np.ones_like(gradients))
+    named = NamedExamples(NameAxis(1, Feature((), "genre"), ("Folk", "Rock")), everything % 2)
+    return grow_by_name(binned, everything, slopes, named, use, settings)
+
+
+@pytest.mark.parametrize("growing", [plain, of_names])
+def test_of_tests_that_part_examples_alike_the_first_is_taken_whatever_round_off_says(growing):
     rng = np.random.default_rng(3)
     half = np.repeat([0, 1], 300).astype(np.uint8)
     # the same parts, of bins in another order: their sums differ in the last digits
     parts = np.where(half == 1, rng.integers(3, 6, 600), rng.integers(0, 3, 600)).astype(np.uint8)
     gradients = 1000.0 * (half - 0.5)[:, None] + rng.normal(size=(600, 1))
     pointers, entries = np.zeros(601, np.int64), np.empty(0, np.int32)
-    settings = GrowSettings(2, 3, 1.0)
     for bins in ([half, parts], [parts, half]):
         sizes = np.array([2 if column is half else 6 for column in bins])
         binned = Binned(np.array(bins), np.zeros(2, np.int8), sizes, pointers, entries, np.empty(0))
-        use = np.ones(2, np.bool_)
-        root = grow(binned, np.arange(600), gradients, np.ones((600, 1)), use, settings)
+        root = growing(binned, gradients, np.ones(2, np.bool_), GrowSettings(2, 3, 1.0))
         assert root.cut is not None
         assert root.cut.feature == 0
-
-
-def test_a_tree_of_few_examples_ends_when_no_part_can_be_split():
-    bins = np.array([[0, 0, 0, 0, 1, 1, 1, 1]], np.uint8)
-    none = np.zeros(9, np.int64), np.empty(0, np.int32), np.empty(0)
-    binned = Binned(bins, np.zeros(1, np.int8), np.array([2]), *none)
-    gradients = np.where(bins[0] == 1, 1.0, -1.0)[:, None]
-    settings = GrowSettings(max_leaves=4, min_examples=3, ridge=1.0)
-    root = grow(binned, np.arange(8), gradients, np.ones((8, 1)), np.ones(1, np.bool_), settings)
-    assert sorted(len(part.places) for part in (root.yes, root.no)) == [4, 4]
-    assert root.yes.cut is None
-    assert root.no.cut is None

@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 from mlnlearn.compiled import inner, njit
 from mlnlearn.counting.aggregates import Floats, Ints
 from mlnlearn.structure.relational_boosting.grow import (
-    NAMES_CHANCE_OF_SEVERAL,
-    NAMES_RIDGE,
-    Cut,
+    AS_GOOD,
     GrowingNode,
     GrowSettings,
+    SplitSearch,
     grown,
-    order_of_names,
-    room_of_bins,
 )
 from mlnlearn.structure.relational_boosting.histograms import Binned
 from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
 from mlnlearn.structure.relational_boosting.name_histograms import NameHistograms
+from mlnlearn.structure.relational_boosting.splits import (
+    NAMES_CHANCE_OF_SEVERAL,
+    NAMES_RIDGE,
+    order_of_names,
+    room_of_bins,
+)
 
 # Curvature by which splits take values of names to be drawn to their mean; where what chance would
 # give is not taken off, names are taken to be less apart.
@@ -41,7 +44,7 @@ def grow_by_name(
     settings: GrowSettings,
 ) -> GrowingNode:
     """Grow a tree on some examples, see `grow`; `slopes` are of one score."""
-    search = _NameSplitSearch(binned, rows, slopes, named, use, settings)
+    search = _NameSplits(binned, rows, slopes, named, use, settings)
     return grown(search, len(rows), settings)
 
 
@@ -81,8 +84,8 @@ def _drawn(gradients: Floats, curvatures: Floats) -> float:
     return max(weight / apart, _LEAST)
 
 
-class _NameSplitSearch:
-    """Finds the best split of a node."""
+class _NameSplits(SplitSearch):
+    """Splits that gain by a value for each name."""
 
     def __init__(
         self,
@@ -93,55 +96,40 @@ class _NameSplitSearch:
         use: NDArray[np.bool_],
         settings: GrowSettings,
     ) -> None:
-        self.binned, self.rows, self.settings = binned, rows, settings
         both = np.concatenate(slopes, axis=1)
-        self.histograms = NameHistograms(binned, rows, both, named.places[rows], named.number, use)
-        given = binned.dense_doubts
-        self.doubts = np.zeros(binned.dense) if given is None else settings.caution * given
-        self.chosen = np.flatnonzero(use[: binned.dense])
-        self.columns = use[binned.dense :]
-        self.column_doubts = settings.caution * binned.doubts
+        histograms = NameHistograms(binned, rows, both, named.places[rows], named.number, use)
+        super().__init__(binned, rows, histograms, use, settings)
+        caution = settings.caution
+        apart = caution * _APART + (1 - caution) * _APART_IN_DOUBT
+        self.prior = (settings.ridge, apart, caution)
         self.room = room_of_bins(named.number)
 
-    def looked(self, places: Ints) -> tuple[Cut, Floats]:
-        """Return the best split of some examples, and their sums."""
-        sums = self.histograms.sums(places)
-        return self.best(places, sums), sums
-
-    def best(self, places: Ints, sums: Floats) -> Cut:
-        """Return the best split by the sums of examples."""
-        passing = np.zeros(256, np.bool_)
-        nothing = Cut(0.0, -1, passing)
-        least, caution = self.settings.min_examples, self.settings.caution
-        if len(places) < 2 * least:
-            return nothing
-        starts, apart = self.binned.starts, caution * _APART + (1 - caution) * _APART_IN_DOUBT
-        prior = (self.settings.ridge, apart, caution)
-        gain, feature = _best_dense(
+    def best_binned(
+        self, sums: Floats, total: int, passing: NDArray[np.bool_]
+    ) -> tuple[float, int]:
+        caution = self.settings.caution
+        found: tuple[float, int] = _best_dense(
             self.binned.kinds,
             self.doubts,
             self.chosen,
-            starts,
+            self.binned.starts,
             sums,
-            len(places),
-            least,
-            prior,
+            total,
+            self.settings.min_examples,
+            self.prior,
             (caution * NAMES_RIDGE, caution * NAMES_CHANCE_OF_SEVERAL),
             passing,
             self.room,
         )
-        if len(self.columns):
-            added = sums[starts[-1] :]
-            sparse_gain, column = _best_sparse(
-                self.columns, self.column_doubts, added, len(places), least, prior
-            )
-            if sparse_gain > gain:
-                return Cut(sparse_gain, self.binned.dense + column, np.ones(256, np.bool_))
-        return Cut(gain, feature, passing) if feature >= 0 else nothing
+        return found
 
-    def parted(self, cut: Cut, places: Ints) -> tuple[Ints, Ints]:
-        """Return the examples that pass a split, and the others."""
-        return self.binned.parted(cut.bins, self.rows, places)
+    def best_column(self, sums: Floats, total: int) -> tuple[float, int]:
+        added = sums[self.binned.starts[-1] :]
+        least = self.settings.min_examples
+        found: tuple[float, int] = _best_sparse(
+            self.columns, self.column_doubts, added, total, least, self.prior
+        )
+        return found
 
 
 # Compiled functions carry no annotations: numba infers their types.
@@ -202,7 +190,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                     sums, order, backward, missing == 1, whole, total, least, own, here, rest
                 )
                 gain -= base + doubt
-                if gain > best + 1e-12:
+                if gain > best + AS_GOOD * (best + abs(base)):
                     best, best_feature = gain, feature
                     for bin_ in range(len(passing)):
                         passing[bin_] = False
@@ -265,6 +253,6 @@ def _best_sparse(columns, doubts, added, total, least, prior):  # type: ignore[n
             continue
         here = added[column, :width]
         gain = _score(here, prior) + _score(whole - here, prior) - base - doubts[column]
-        if gain > best + 1e-12:
+        if gain > best + AS_GOOD * (best + abs(base)):
             best, best_column = gain, column
     return best, best_column

@@ -14,10 +14,11 @@ from mlnlearn.model.relational.axis import ByName
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.structure.relational_boosting.feature_table import FeatureTable
 from mlnlearn.structure.relational_boosting.folds import Strata
-from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings, grow
+from mlnlearn.structure.relational_boosting.grow import GrowingNode, GrowSettings
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.name_axis import NamedExamples
 from mlnlearn.structure.relational_boosting.name_grow import grow_by_name, leaf_values
+from mlnlearn.structure.relational_boosting.splits import grow
 from mlnlearn.structure.relational_boosting.step_kernels import add_values, leaves, summed
 
 _OF_RARER, _FEWEST_ROWS = 12, 3000  # most rows of a tree, by how many have the rarer label
