@@ -20,7 +20,8 @@ from mlnlearn.structure.relational_boosting.steps import BoostingRun, mean_devia
 
 _ENOUGH = 500  # held-out examples that tell which way is best
 _LESS_RIDGE = 0.05  # the other amount that weights of short lists may be shrunk by
-_WORTH_READING = 0.01  # of what the best list gains: what all rules that are left out may gain
+# Of what the best list gains: what all rules that are left out may gain, and those beyond a few
+_WORTH_READING, _WORTH_MORE, _FEW = 0.01, 0.05, 5
 _MANY = 1000  # examples of which rules that say little say it nonetheless: none is left out
 
 
@@ -31,7 +32,7 @@ def chosen_settings(
 
     Where there is no gain over the base rate, a list is to say what the trees say and no more than
     that; what it keeps is then None. Where examples are few, the last rules are of chance: a list
-    ends where the others gain next to nothing.
+    ends where the others gain next to nothing, one of more than a few rules where they gain little.
 
     Parameters
     ----------
@@ -99,10 +100,18 @@ def _held_out_scores(
 def _worth_reading(deviances: Floats) -> int:
     """Return how many rules are enough, by the deviance without any, with the first, and so on.
 
+    A few are read in any case; more of them must say more.
+
     Examples
     --------
     >>> _worth_reading(np.array([1.0, 0.5, 0.402, 0.4, 0.45]))
     2
+    >>> _worth_reading(np.array([1.0, 0.5, 0.47, 0.45, 0.445, 0.44, 0.42, 0.41, 0.4]))
+    6
     """
     best = float(deviances.min())
-    return int(np.argmax(deviances <= best + _WORTH_READING * (deviances[0] - best)))
+    left, gain = deviances - best, float(deviances[0]) - best
+    all_worth, most_worth = (
+        int(np.argmax(left <= share * gain)) for share in (_WORTH_READING, _WORTH_MORE)
+    )
+    return min(all_worth, max(most_worth, _FEW))
