@@ -1,11 +1,15 @@
 """How many rules a short list has: as many as held-out examples gain by."""
 
 import numpy as np
+import pytest
 
 from mlnlearn.data.database import Database
 from mlnlearn.logic.schema import Schema
+from mlnlearn.model.relational import trees
+from mlnlearn.model.relational.rules import Condition
 from mlnlearn.structure.relational_boosting.distil import (
     DistilSettings,
+    _with_fewer_names,
     distil,
     rule_bodies,
     taken_rules,
@@ -33,7 +37,9 @@ def test_one_cause_is_one_rule():
         assert model.listed.kept > 0.9
 
 
-def test_rules_that_are_taken_have_the_scores_that_their_list_has(monkeypatch):
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that lists are made of from here on."""
     runs = []
 
     def noted(run, seed):
@@ -41,6 +47,33 @@ def test_rules_that_are_taken_have_the_scores_that_their_list_has(monkeypatch):
         return rule_bodies(run, seed)
 
     monkeypatch.setattr("mlnlearn.structure.relational_boosting.learner.rule_bodies", noted)
+    return runs
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_all_names_but_one_are_said_by_that_one_if_no_example_has_another(runs, rare):
+    rng = np.random.default_rng(0)
+    towns = np.arange(400) % 8
+    leaves = rng.random(400) < np.where(towns == 5, 0.9, 0.1)
+    facts = {
+        "leaves": [(f"p{n}", "Yes" if one else "No") for n, one in enumerate(leaves)],
+        "lives": [(f"p{n}", f"T{town}") for n, town in enumerate(towns)],
+    }
+    if rare:
+        facts["lives"][0] = ("p0", "Hamlet")
+    schema = Schema.of("leaves(person,flag!)", "lives(person,town!)")
+    RelationalBoost(target="leaves").fit(Database.from_facts(schema, facts))
+    run = runs[-1]
+    (feature,) = (one for one in run.table.features if str(one) == "lives")
+    given = Condition(trees.Test(feature, None, tuple(f"T{n}" for n in range(8) if n != 5)), False)
+    found = _with_fewer_names(run, given)
+    said = "lives is not T0, T1, T2, T3, T4, T6 or T7" if rare else "lives is T5"
+    assert str(found).startswith(said)
+    for test, holds in ((given.test, given.holds), (found.test, found.holds)):
+        assert (run.passes(test, run.rows) == holds).sum() == 50 + rare
+
+
+def test_rules_that_are_taken_have_the_scores_that_their_list_has(runs):
     RelationalBoost(target="leaves").fit(_one_cause(0))
     run = runs[-1]
     settings = DistilSettings(6, 1.0, 0, ("No", "Yes"))

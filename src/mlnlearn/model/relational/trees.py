@@ -113,7 +113,7 @@ def _any_of(names: Sequence[str]) -> str:
     """
     if len(names) == 1:
         return names[0]
-    if len(names) > _SHOWN:
+    if len(names) > _SHOWN + 1:
         return f"{', '.join(names[:_SHOWN])} or {len(names) - _SHOWN} others"
     return f"{', '.join(names[:-1])} or {names[-1]}"
 

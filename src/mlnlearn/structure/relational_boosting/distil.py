@@ -24,7 +24,7 @@ from mlnlearn.model.relational.features import number_of_links
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList, merged
 from mlnlearn.model.relational.trees import LARGEST, FeatureNode, Test
 from mlnlearn.run import check_time
-from mlnlearn.structure.relational_boosting.cells import MISSING, Lists
+from mlnlearn.structure.relational_boosting.cells import MISSING, OTHER, Lists
 from mlnlearn.structure.relational_boosting.losses import Loss, probabilities
 from mlnlearn.structure.relational_boosting.steps import BoostingRun
 
@@ -429,6 +429,25 @@ def _without_doubt(run: BoostingRun, condition: Condition) -> Condition:
     return Condition(replace(test, missing=not test.missing), condition.holds)
 
 
+def _with_fewer_names(run: BoostingRun, condition: Condition) -> Condition:
+    """Return a condition by the names that it leaves out, where these are fewer.
+
+    They are all others that there are: no example has a name that is too rare to be told apart.
+    """
+    test = condition.test
+    if run.named is not None and test.feature == run.named.axis.feature:
+        return condition
+    place = run.table.place(test.feature)
+    if not test.names or place >= run.table.binned.dense:
+        return condition
+    names = run.table.opened[place].binning.names or ()
+    others = tuple(name for name in names if name not in test.names)
+    if not 0 < len(others) < len(test.names) or (run.table.binned.bins[place] == OTHER).any():
+        return condition
+    fewer = replace(test, names=others, missing=not test.missing)
+    return Condition(fewer, not condition.holds)
+
+
 def _rule(
     run: BoostingRun,
     body: tuple[Condition, ...],
@@ -445,7 +464,7 @@ def _rule(
     share = float(np.average(told[covered], weights=weight[covered]))
     base = float(np.average(told, weights=weight))
     support = round(float(weight[covered].sum()))
-    body = tuple(_without_doubt(run, condition) for condition in body)
+    body = tuple(_with_fewer_names(run, _without_doubt(run, condition)) for condition in body)
     return ReadableRule(body, tuple(weights.tolist()), share, base, support, says)
 
 
