@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from mlnlearn.cache import ByteCache
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
@@ -167,6 +168,21 @@ def test_every_feature_is_what_its_definition_says(seed, timed, until):
                 assert found.names[int(value)] == expected, feature
             else:
                 assert value == pytest.approx(expected, abs=1e-12), feature
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_paths_share_is_kept_within_the_memory_given(seed):
+    view, base = world(seed, True)
+    found, most = [], []
+    for limit in (0, 1500, 1 << 20):
+        evaluator, cache = Evaluator(view, True), ByteCache(limit)
+        evaluator._columns = cache.shelf(evaluator)
+        features = list(all_features(evaluator, base))
+        found.append([evaluator.values(feature, base).values for feature in features])
+        most.append(cache.used)
+    np.testing.assert_equal(found[0], found[2])
+    np.testing.assert_equal(found[1], found[2])
+    assert most[0] == 0 < most[1] <= 1500 < most[2]
 
 
 def test_all_aggregates_and_windows_are_tried():

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.cache import Shelf
 from mlnlearn.counting.aggregates import Aggregate, Floats, Groups, Ints, Spans, aggregate
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError, MemoryLimitError
@@ -21,6 +22,7 @@ from mlnlearn.model.relational.features import (
     Forward,
     Step,
 )
+from mlnlearn.resources import in_use
 
 MOST_PAIRS = 20_000_000
 """Most pairs of a question and a row that one step may look at."""
@@ -40,6 +42,11 @@ class Values:
 
     values: Floats
     names: Sequence[str] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values; names are shared."""
+        return self.values.nbytes
 
     def at(self, rows: NDArray[np.integer], known: NDArray[np.bool_]) -> Values:
         """Return the values of some rows, unknown where a row is not known."""
@@ -68,7 +75,7 @@ def _together(feature: Both, first: Values, second: Values) -> Values:
 
 @dataclass(eq=False)
 class Evaluator:
-    """Evaluates features on one set of data, and keeps what paths share.
+    """Evaluates features on one set of data, and keeps what paths share, as far as there is room.
 
     A question is a row and, where the examples have times, a moment: only rows before the moment
     count. A row that an aggregate looks at is seen as of its own time, so that what lies deeper in
@@ -88,9 +95,10 @@ class Evaluator:
     timed: bool
     until: bool = False
     _groups: dict[tuple[str, str], Groups] = field(default_factory=dict)
-    _columns: dict[tuple[str, tuple[Step, ...], str | None, str | None], Values] = field(
-        default_factory=dict
-    )
+    _columns: Shelf[Values] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._columns = in_use().cache.shelf(self)
 
     @cached_property
     def hops(self) -> HopMatrices:
@@ -210,11 +218,13 @@ class Evaluator:
     ) -> Values:
         """Return the values of a path for all rows of a set, each as of its own time."""
         key = (here.name, steps, column, value)
-        if key not in self._columns:
+        found = self._columns.get(key)
+        if found is None:
             moments = here.times if self.timed else None
             rows = np.arange(here.rows)
-            self._columns[key] = self._asked(here, steps, column, value, rows, moments, False)
-        return self._columns[key]
+            found = self._asked(here, steps, column, value, rows, moments, False)
+            self._columns.put(key, found)
+        return found
 
     def depends_on_time(self, here: RowSet, steps: Sequence[Step], column: str | None) -> bool:
         """Whether the value of a path at a row depends on the moment of the question."""
@@ -263,10 +273,6 @@ class Evaluator:
                 moments = moments[asked] if here.times is None else here.times[rows]
                 until = until and here.times is None
         return question, rows
-
-    def forget(self) -> None:
-        """Drop the values that are kept."""
-        self._columns.clear()
 
 
 def _windowed(
