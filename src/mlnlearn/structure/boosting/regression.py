@@ -327,13 +327,13 @@ def _gather(  # type: ignore[no-untyped-def]
     for start in range(0, len(of), len(taking_part)):
         end, number = min(start + len(taking_part), len(of)), 0
         if alone:
-            for who in range(start, end):
-                taking_part[np.uint64(number)] = who
-                number += inside[who]
+            for at in range(start, end):
+                taking_part[np.uint64(number)] = at
+                number += inside[at]
         else:
-            for who in range(start, end):
-                taking_part[np.uint64(number)] = who
-                number += inside[who] & (rest[who] != 0)
+            for at in range(start, end):
+                taking_part[np.uint64(number)] = at
+                number += inside[at] & (rest[at] != 0)
         for at in range(number):
             who = np.uint64(taking_part[at])
             row = np.uint64(of[who])
