@@ -67,5 +67,5 @@ def _above_least(counts: Ints, starts: Ints, lengths: Ints) -> Ints:
     """Return counts less the least of their block."""
     if not len(starts):
         return counts
-    above: Ints = counts - np.repeat(np.minimum.reduceat(counts, starts), lengths)
-    return above
+    above = np.repeat(np.minimum.reduceat(counts, starts), lengths)
+    return np.subtract(counts, above, out=above)
