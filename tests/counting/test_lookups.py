@@ -58,6 +58,22 @@ def test_facts_are_found_by_any_of_their_places(known, crowded, dense, low_bits,
     assert sorted(found) == expected
 
 
+def test_each_key_is_found_however_many_are_in_its_bucket(monkeypatch):
+    monkeypatch.setattr(lookups, "_MOST_DENSE", -1)
+    monkeypatch.setattr(lookups, "_DENSE", 0)
+    titles, people = 40, 2_000  # few facts: a title of k persons, close together, is a bucket
+    facts = np.array([(k, 7 + 2 * n, 0) for k in range(titles) for n in range(k)]).T
+    world = world_of((titles, people, 1), facts)
+    title, person = (a.reshape(-1) for a in np.mgrid[:titles, : 2 * titles + 20])
+    rows = np.stack([np.zeros(len(title), np.int64), title, person]).astype(np.int32)
+    found = Bindings.of(world, rows).count(Pattern(WROTE, (0, 1, 2)))
+    number, odd = np.divmod(person - 7, 2)
+    expected = (odd == 0) & (number >= 0) & (number < title)
+    np.testing.assert_array_equal(found, expected)
+    program = world.lookups.find(Pattern(WROTE, (0, 1, 2)), 2)[1]
+    assert 2 * titles < 1 << int(program["shift"][0])  # so that there are buckets of all sizes
+
+
 def test_counts_beyond_the_room_at_first_and_by_keys_of_both_kinds_are_those_of_each(monkeypatch):
     rng = np.random.default_rng(5)
     sizes = np.array([300, 90, 9])

@@ -25,6 +25,17 @@ def pack(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints | None:
     """Pack columns of codes below `sizes` into one 64-bit key a row; None where they do not fit."""
     if math.prod(max(size, 1) for size in sizes) >= MOST_KEYS:
         return None
+    return keys_within(columns, sizes)
+
+
+def keys_within(columns: Sequence[AnyInts], sizes: Sequence[int]) -> Ints:
+    """Pack columns as `pack` does, where it is known that keys fit.
+
+    Examples
+    --------
+    >>> keys_within([np.array([0, 0]), np.array([2, 1]), np.array([3, 0])], [1, 3, 4])
+    array([11,  4])
+    """
     first = _first_open(sizes)
     return keys_of(columns[first:], sizes[first:])
 
@@ -299,8 +310,9 @@ def expand_ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate ``range(start, start + length)`` of all pairs."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    offsets = np.repeat(starts - (ends - lengths), lengths)
-    return offsets + np.arange(total)
+    places = np.repeat(starts - (ends - lengths), lengths)
+    places += np.arange(total)
+    return places
 
 
 def bounds_of(lengths: AnyInts | NDArray[np.bool_]) -> Ints:
@@ -322,7 +334,9 @@ def run_starts(ordered: NDArray[np.generic]) -> Ints:
     >>> run_starts(np.array([4, 4, 7, 9, 9])).tolist(), run_starts(np.empty(0)).tolist()
     ([0, 2, 3], [])
     """
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    begins = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
 
 
 def places_among(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Ints:

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlnlearn.compiled import njit
-from mlnlearn.counting.arrays import AnyInts, Codes, Ints, common_keys, places_among, times
+from mlnlearn.counting.arrays import (
+    AnyInts,
+    Codes,
+    Ints,
+    common_keys,
+    keys_within,
+    places_among,
+    times,
+)
 from mlnlearn.counting.query import CountTable
 from mlnlearn.counting.stack import Domains, Stack
-from mlnlearn.data.sampling import keys_of
 from mlnlearn.logic.atoms import Atom, Constant, Predicate
 
 _SMALL = 1 << 12
@@ -138,7 +145,7 @@ class _FactorMatrices:
             for place, start, size in zip(places, starts, sizes, strict=True):
                 if place in own:
                     factor, bound = own[place], stack.key_sizes([predicate.types[place]])
-                    rows = start + keys_of((factor.database, factor.columns[0]), bound)
+                    rows = start + keys_within((factor.database, factor.columns[0]), bound)
                     values[rows, number] = factor.values
                 else:
                     values[start : start + size, number] = 1
@@ -155,7 +162,7 @@ class _FactorMatrices:
         rows = np.empty((len(self.places), len(database)), np.int64)
         for number, (place, start) in enumerate(zip(self.places, self.starts, strict=True)):
             bound = stack.key_sizes([predicate.types[place]])
-            rows[number] = start + keys_of((database, columns[place]), bound)
+            rows[number] = start + keys_within((database, columns[place]), bound)
         added: Ints = _sums_of_products(self.values, rows)
         return added
 
@@ -191,8 +198,9 @@ def lookup(
     if space <= max(4 * (len(database) + len(table)), _SMALL):
         # an array with a place for each key is read faster than a table is searched
         values = np.zeros(space, np.int64)
-        values[keys_of((table.database, *table.columns), sizes)] = table.values
-        found: Ints = values[keys_of((database, *(columns[p] for p in table.places)), sizes)]
+        values[keys_within((table.database, *table.columns), sizes)] = table.values
+        wanted = database, *(columns[place] for place in table.places)
+        found: Ints = values[keys_within(wanted, sizes)]
         return found
     rows = table_rows(stack, predicate, table, database, columns)
     return np.where(rows >= 0, table.values[rows], 0)

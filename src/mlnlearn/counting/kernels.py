@@ -19,6 +19,7 @@ from mlnlearn.counting.arrays import Codes, Ints
 KEY_PLACES = 16
 """Most key columns that a lookup can have."""
 _AT_A_TIME = 1 << 11  # rows whose keys fit in the processor's own memory
+_HALVED = 7  # keys among which three halves find one
 PROGRAM = np.dtype(
     [
         ("keys", np.int64),  # number of key columns
@@ -49,10 +50,11 @@ ArenaArrays: TypeAlias = tuple[Codes, NDArray[np.integer], Codes, Codes]
 def _search(program, keys, part, first, known):  # type: ignore[no-untyped-def]
     """Put the groups that have some keys into `part`, -1 for none.
 
-    Most of the time goes into waiting for memory. So where buckets begin, and their first keys, are
-    read for all rows without a branch on what was read: then the processor waits for many at once.
+    Most of the time goes into waiting for memory, and into wrong guesses of what is there. So where
+    buckets begin is read for all rows first, and what is left of a bucket is halved without a
+    branch on what was read: then the processor waits for many rows at once.
     """
-    shift, mask, last = program.shift, program.mask, len(known) - 1
+    shift, mask, last = program.shift, program.mask, np.int64(len(known) - 1)
     if last < 0:
         for at in range(len(part)):
             part[at] = -1
@@ -61,19 +63,23 @@ def _search(program, keys, part, first, known):  # type: ignore[no-untyped-def]
         part[at] = first[np.uint64(keys[at] >> shift)]
     for at in range(len(part)):
         low = part[at]  # one more than that in an empty bucket is no key of it either
-        part[at] = low + (known[low if low < last else last] < keys[at] & mask)
+        part[at] = low + (known[np.uint64(low if low < last else last)] < keys[at] & mask)
     for at in range(len(part)):
         bucket, key = np.uint64(keys[at] >> shift), keys[at] & mask
-        low, high = part[at], first[bucket + np.uint64(1)]
-        while low + 8 < high:  # a bucket has few keys, unless they crowd
+        low, end = np.int64(part[at]), np.int64(first[bucket + np.uint64(1)])
+        high = end
+        while low + _HALVED < high:  # a bucket has few keys, unless they crowd
             middle = (low + high) >> 1
-            if known[middle] <= key:
-                low = middle
+            if known[np.uint64(middle)] < key:
+                low = middle + 1
             else:
                 high = middle
-        while low < high and known[low] < key:
-            low += 1
-        part[at] = low if low < high and known[low] == key else -1
+        for half in (4, 2, 1):
+            probe = low + (half - 1)
+            value = np.int64(known[np.uint64(probe if probe < last else last)])
+            low += half * ((probe < high) & (value < key))
+        value = np.int64(known[np.uint64(low if low < last else last)])
+        part[at] = low if (low < end) & (value == key) else -1
 
 
 @inner

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Signatures = NDArray[np.uint64]
 
+_AT_A_TIME = 1 << 14  # numbers that fit in the processor's own memory
+
 
 @lru_cache(maxsize=256)
 def multipliers(features: int) -> Signatures:
@@ -21,9 +23,15 @@ def multipliers(features: int) -> Signatures:
 
 
 def mixed(values: Signatures) -> Signatures:
-    """Scramble 64-bit numbers (one step of SplitMix64), so that sums tell multisets apart."""
-    with np.errstate(over="ignore"):
-        found = values + np.uint64(0x9E3779B97F4A7C15)
-        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    """Scramble 64-bit numbers (one step of SplitMix64), so that sums tell multisets apart.
+
+    It is done for some at a time: to be given memory for all that is between takes longer.
+    """
+    found = np.empty(len(values), np.uint64)
+    for start in range(0, len(values), _AT_A_TIME):
+        part = slice(start, start + _AT_A_TIME)
+        code = values[part] + np.uint64(0x9E3779B97F4A7C15)
+        code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        found[part] = code ^ (code >> np.uint64(31))
+    return found

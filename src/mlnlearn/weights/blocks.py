@@ -67,5 +67,6 @@ def _above_least(counts: Ints, starts: Ints, lengths: Ints) -> Ints:
     """Return counts less the least of their block."""
     if not len(starts):
         return counts
-    above: Ints = counts - np.repeat(np.minimum.reduceat(counts, starts), lengths)
+    above: Ints = np.repeat(np.minimum.reduceat(counts, starts), lengths)
+    np.subtract(counts, above, out=above)
     return above

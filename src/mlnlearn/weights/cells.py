@@ -18,6 +18,7 @@ from mlnlearn.counting.arrays import (
     add_at,
     expand_ranges,
     pack,
+    places_among,
     run_starts,
     unpack,
 )
@@ -388,7 +389,7 @@ def _listed(marks: Marks, tables: Sequence[FlipTable]) -> CompressedCells:
     distinct = ordered[run_starts(ordered)]
     database, *columns = unpack(distinct, sizes)
     true = np.zeros(len(distinct), bool)
-    true[np.searchsorted(distinct, keys[0])] = True
+    true[places_among(distinct, keys[0])] = True  # both rise: they are found in one run
     signature = marks.constant[database]
     classes = []
     for known, kind, codes in zip(marks.classes, predicate.types, columns, strict=True):

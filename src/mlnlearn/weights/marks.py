@@ -23,6 +23,7 @@ from mlnlearn.counting.arrays import (
     Ints,
     common_keys,
     expand_ranges,
+    keys_within,
     pack,
     run_starts,
     sort_keys,
@@ -31,7 +32,6 @@ from mlnlearn.counting.arrays import (
 from mlnlearn.counting.flip_tables import FlipProduct, Flips, FlipTable, lookup
 from mlnlearn.counting.signatures import Signatures, mixed, multipliers
 from mlnlearn.counting.stack import Domains
-from mlnlearn.data.sampling import keys_of
 from mlnlearn.errors import MemoryLimitError
 from mlnlearn.logic.atoms import Predicate
 from mlnlearn.weights.objective import Floats
@@ -110,7 +110,7 @@ class Classes:
         """Return the places of constants among those of all databases."""
         sizes = domains.key_sizes([kind])
         if len(self.of_constant) == len(domains) * domains.size(kind):
-            return keys_of((database, codes), sizes)  # every database has every constant
+            return keys_within((database, codes), sizes)  # every database has every constant
         members = domains.members(kind)
         wanted, keys = common_keys([database, codes], [members.database, members.columns[0]], sizes)
         return np.searchsorted(keys, wanted)

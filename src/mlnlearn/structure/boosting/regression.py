@@ -33,6 +33,7 @@ SLOPE, MASS, EXAMPLES, PATH_SLOPE, PATH_MASS = range(5)
 WITHOUT_PATH, WITH_PATH = 3, 5
 """How many columns there are: without those of the path's own groundings, and with them."""
 
+_AT_A_TIME = 1 << 10  # examples that are listed at once
 _NO_FACTORS = np.empty(0, np.int32)
 _ONCE = np.empty(0, np.uint8)  # counts of 1; of one type, so that kernels are compiled for it alone
 
@@ -191,7 +192,7 @@ class Terms:
         if of is None:
             return cls(regression, rest, None)
         gathered = np.zeros((rows, regression.columns))
-        _gather(*cls(regression, rest, None)._arrays(), of, gathered)
+        _gather(*cls(regression, rest, None)._arrays(), of, gathered, _room())
         return cls(regression, rest, gathered)
 
     def _arrays(self) -> tuple[Floats | Mask | NDArray[np.integer] | float, ...]:
@@ -225,7 +226,7 @@ class Terms:
         rows = np.full(len(self.regression.gradient), -1, np.int32)
         rows[members] = np.arange(len(members), dtype=np.int32)
         columns = np.zeros((len(members), self.regression.columns))
-        _gather(*self._arrays(), rows, columns)  # others are not inside
+        _gather(*self._arrays(), rows, columns, _room())  # others are not inside
         return columns
 
 
@@ -276,6 +277,11 @@ class NodeTerms:
         return self.of(unit).members()
 
 
+def _room() -> Ints:
+    """Return where a compiled loop lists examples, as many as fit in the processor's own memory."""
+    return np.empty(_AT_A_TIME, np.int64)
+
+
 def _rounder(size: float) -> float:
     """Return what to add to terms of such a sum, and take away again, so that the sum is exact."""
     return math.ldexp(1.5, math.frexp(size)[1] + 1)
@@ -309,34 +315,57 @@ def _moments(gradient, weight, inside, path, slopes, masses):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _gather(gradient, weight, inside, path, rest, slopes, masses, of, gathered):  # type: ignore[no-untyped-def]
-    """Add ``v·r·Δ``, ``v·r²``, whether it is inside, ``v·m·Δ`` and ``v·m²`` of each example."""
+def _gather(  # type: ignore[no-untyped-def]
+    gradient, weight, inside, path, rest, slopes, masses, of, gathered, taking_part
+):
+    """Add ``v·r·Δ``, ``v·r²``, whether it is inside, ``v·m·Δ`` and ``v·m²`` of each example.
+
+    Which examples take part is hard to guess: so they are listed first, some at a time, without a
+    branch, and the processor waits for the rows of many of them at once.
+    """
     alone, plain, full = len(rest) == 0, len(path) == 0, gathered.shape[1] == WITH_PATH
-    for who in range(len(of)):
-        if not inside[who] or not (alone or rest[who]):
-            continue
-        slope = (weight[who] * gradient[who] + slopes) - slopes
-        mass = (weight[who] + masses) - masses
-        times = 1.0 if alone else np.float64(rest[who])
-        row = of[who]
-        gathered[row, SLOPE] += times * slope
-        gathered[row, MASS] += times * times * mass
-        gathered[row, EXAMPLES] += 1.0
-        if full:
-            many = 1.0 if plain else np.float64(path[who])
-            gathered[row, PATH_SLOPE] += many * slope
-            gathered[row, PATH_MASS] += many * many * mass
+    for start in range(0, len(of), len(taking_part)):
+        end, number = min(start + len(taking_part), len(of)), 0
+        if alone:
+            for at in range(start, end):
+                taking_part[np.uint64(number)] = at
+                number += inside[at]
+        else:
+            for at in range(start, end):
+                taking_part[np.uint64(number)] = at
+                number += inside[at] & (rest[at] != 0)
+        for at in range(number):
+            who = np.uint64(taking_part[at])
+            row = np.uint64(of[who])
+            slope = (weight[who] * gradient[who] + slopes) - slopes
+            mass = (weight[who] + masses) - masses
+            times = 1.0 if alone else np.float64(rest[who])
+            gathered[row, SLOPE] += times * slope
+            gathered[row, MASS] += times * times * mass
+            gathered[row, EXAMPLES] += 1.0
+            if full:
+                many = 1.0 if plain else np.float64(path[who])
+                gathered[row, PATH_SLOPE] += many * slope
+                gathered[row, PATH_MASS] += many * many * mass
 
 
 @njit(cache=True, nogil=True)
 def _add_gathered(candidate, example, count, sums, gathered):  # type: ignore[no-untyped-def]
+    # rows without examples of the node add 0: to ask for them is slower, as they are hard to guess
     single, full = len(candidate) == 0, sums.shape[1] == WITH_PATH
     once = len(count) == 0
+    if single and once and not full:  # most often: the sums stay in registers
+        slope, mass, examples = sums[0, SLOPE], sums[0, MASS], sums[0, EXAMPLES]
+        for entry in range(len(example)):
+            who = np.uint64(example[entry])
+            slope += gathered[who, SLOPE]
+            mass += gathered[who, MASS]
+            examples += gathered[who, EXAMPLES]
+        sums[0, SLOPE], sums[0, MASS], sums[0, EXAMPLES] = slope, mass, examples
+        return
     for entry in range(len(example)):
-        who = example[entry]
-        if gathered[who, EXAMPLES] == 0.0:
-            continue
-        what = 0 if single else np.int64(candidate[entry])
+        who = np.uint64(example[entry])
+        what = np.uint64(0 if single else candidate[entry])
         many = 1.0 if once else np.float64(count[entry])
         sums[what, SLOPE] += many * gathered[who, SLOPE]
         sums[what, MASS] += many * many * gathered[who, MASS]

@@ -204,18 +204,20 @@ class _GrowingTree:
 
     def regression(self, branch: _Branch) -> AnyRegression:
         """Return the gradients of the examples that reached a branch."""
-        inside = self.chosen & self._reached(branch)
+        inside = self._reached(branch)
         if isinstance(self._whole, Regression):
             return self._whole.of(inside, self.groundings, branch.moments)
         return self._whole.of(inside, self.groundings)
 
-    def _reached(self, *branches: _Branch) -> Mask:
-        found = np.zeros(self.numbers, np.bool_)
-        found[[branch.number for branch in branches]] = True
+    def _reached(self, branch: _Branch, *others: _Branch) -> Mask:
         reached = np.empty(len(self.of), np.bool_)
 
         def fill(part: slice) -> None:
-            np.take(found, self.of[part], out=reached[part], mode="clip")
+            # compared with one number after the other, which is faster than to look up each
+            np.equal(self.of[part], branch.number, out=reached[part])
+            for other in others:
+                reached[part] |= self.of[part] == other.number
+            reached[part] &= self.chosen[part]
 
         in_slices(fill, len(reached))
         return reached
@@ -283,9 +285,7 @@ class _GrowingTree:
         before, branch.before = branch.before, None
         if before is not None and regression.existential:
             elsewhere, sums = before
-            others = regression.of(
-                self.chosen & self._reached(*elsewhere.leaves()), self.groundings
-            )
+            others = regression.of(self._reached(*elsewhere.leaves()), self.groundings)
             if np.count_nonzero(others.inside) < np.count_nonzero(regression.inside):
                 gone = node_sums(self.features, branch.body, others, pairs=True, rest=True)
                 return sums.without(gone, regression)
