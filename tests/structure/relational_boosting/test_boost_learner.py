@@ -94,6 +94,33 @@ def test_a_planted_latest_value_is_found_and_later_rows_are_not_seen():
     assert np.array_equal(fitted.model.scores(view, base), fitted.model.scores(other, base))
 
 
+def test_what_is_spent_on_one_of_several_goods_is_found():
+    rng = np.random.default_rng(5)
+    customers, buys = 600, 4000
+    who, good = rng.integers(0, customers, buys), rng.integers(0, 5, buys)
+    spent = rng.exponential(10.0, buys)
+    nothing = np.zeros(customers, np.int32)
+    columns = {
+        "customer": Link(who.astype(np.int32), "customer"),
+        "good": Nominal(good.astype(np.int32), ("ale", "gin", "milk", "tea", "wine")),
+        "spent": Number(spent),
+    }
+    view = Relational(
+        {
+            "customer": RowSet("customer", customers, {}, None, nothing),
+            "buy": RowSet("buy", buys, columns, None, np.zeros(buys, np.int32)),
+        },
+        {},
+        {},
+    )
+    on_tea = np.bincount(who, spent * (good == 3), customers)
+    label = (rng.random(customers) < np.where(on_tea > 12, 0.9, 0.1)).astype(float)
+    place = Place("customer", "y")
+    examples = RowExamples(view["customer"], label, FLAGS, np.ones(customers), place)
+    rule = learned(view, examples).model.listed.rules[0]
+    assert "sum spent of buy by customer with good = tea" in rule.sentence("y")
+
+
 def test_a_planted_constant_is_found_among_many():
     view, base, _, tea, rng = shop(2, 1000)
     label = (rng.random(base.rows) < np.where(tea, 0.8, 0.2)).astype(float)
