@@ -9,7 +9,7 @@ from mlnlearn.data.database import Database, are_among
 from mlnlearn.infer.query import query
 from mlnlearn.logic.schema import Schema
 from mlnlearn.model.relational.evaluate import Evaluator
-from mlnlearn.model.relational.features import Backward, Between, Feature, Forward, Hop
+from mlnlearn.model.relational.features import Backward, Between, Feature, Forward, Hop, Where
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.model.relational.own import OwnEvaluator, reads_own, without_labels
 from mlnlearn.structure.relational_boosting.learner import RelationalBoost
@@ -58,7 +58,15 @@ def of_album(kind):
     return (*there, Backward("on", "album", kind), Forward("track"))
 
 
+def lengths_of_a_genre():
+    """From a track to its album, and on to the lengths of the tracks there of one genre."""
+    where = Where(("track",), "genre", "S1")
+    there = (Backward("on", "track", "sum"), Forward("album"))
+    return (*there, Backward("on", "album", "sum", where=where), Forward("album"))
+
+
 OWN = {
+    "where": (GENRE, Feature(lengths_of_a_genre(), "length", "L2")),
     "share": (GENRE, Feature(of_album("mean"), "genre", "S1")),
     "mode": (GENRE, Feature(of_album("mode"), "genre")),
     "count": (KNOWS, Feature((Forward("person1"), Backward("knows", "person1", "count")))),

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,9 +10,14 @@ from mlnlearn.cache import ByteCache
 from mlnlearn.counting.relational import Link, Nominal, Number, Relational, RowSet
 from mlnlearn.errors import InputError
 from mlnlearn.model.relational.evaluate import Evaluator, Values
-from mlnlearn.model.relational.features import Backward, Feature, Forward
+from mlnlearn.model.relational.features import Backward, Feature, Forward, Where
+from mlnlearn.model.relational.files import FeatureFile, feature_from_file, feature_to_plain
 from mlnlearn.model.relational.trees import Test as Condition
-from mlnlearn.structure.relational_boosting.candidates import extended, features_at
+from mlnlearn.structure.relational_boosting.candidates import (
+    extended,
+    features_at,
+    features_where,
+)
 
 
 def world(seed, timed):
@@ -97,9 +103,18 @@ def by_definition(view, here, row, moment, steps, feature, until):
         own = moment is not None and there.times is not None
         asof, later = (there.times[r], False) if own else (moment, until)
         value = by_definition(view, there, r, asof, rest, feature, later)
-        if value is not None:
+        if value is not None and has(view, there, r, asof, step.where):
             values.append(value)
     return _say(step, values, moment, there, rows)
+
+
+def has(view, here, row, moment, where):
+    """Whether a row has the name that a step asks for."""
+    if where is None:
+        return True
+    links = tuple(Forward(link) for link in where.links)
+    feature = Feature(links, where.column, where.name)
+    return by_definition(view, here, row, moment, links, feature, False) == 1.0
 
 
 def _read(here, row, moment, feature):
@@ -139,6 +154,11 @@ def all_features(evaluator, base):
         level = [path for before in level for path in extended(evaluator.data, base, before)]
         for path in level:
             yield from features_at(path, evaluator, base)
+            yield from features_where(path, evaluator, 1)
+            if path.end == "fine":
+                good = Where(("game",), "mood", "good")
+                steps = (*path.steps[:-1], Backward("fine", "game", "sum", where=good))
+                yield Feature(steps, "sum")
             steps = [
                 step if isinstance(step, Forward) else Backward(step.rows, step.link, "exists")
                 for step in path.steps
@@ -183,6 +203,21 @@ def test_what_paths_share_is_kept_within_the_memory_given(seed):
     np.testing.assert_equal(found[0], found[2])
     np.testing.assert_equal(found[1], found[2])
     assert most[0] == 0 < most[1] <= 1500 < most[2]
+
+
+def test_rows_that_have_a_name_are_looked_at_by_themselves():
+    view, base = world(1, True)
+    found = [
+        feature
+        for feature in all_features(Evaluator(view, True), base)
+        if isinstance(feature, Feature)
+        and any(isinstance(step, Backward) and step.where for step in feature.steps)
+    ]
+    assert {step.where.name for f in found for step in f.steps[-1:]} == {"bad", "fair", "good"}
+    assert {f.steps[-1].where.links for f in found} == {(), ("game",)}
+    assert {f.steps[-1].aggregate for f in found} == {"mean", "max", "min", "latest", "sum"}
+    file = msgspec.convert(feature_to_plain(found[0]), FeatureFile)
+    assert feature_from_file(file) == found[0]
 
 
 def test_all_aggregates_and_windows_are_tried():

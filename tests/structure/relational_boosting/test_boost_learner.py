@@ -26,7 +26,7 @@ from mlnlearn.run import drive
 from mlnlearn.structure.relational_boosting.distil import _length
 from mlnlearn.structure.relational_boosting.grow import GrowSettings
 from mlnlearn.structure.relational_boosting.histograms import Binned
-from mlnlearn.structure.relational_boosting.learner import RelationalBoost
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost, _Learning
 from mlnlearn.structure.relational_boosting.losses import Loss
 from mlnlearn.structure.relational_boosting.splits import grow
 
@@ -93,6 +93,56 @@ def test_a_planted_latest_value_is_found_and_later_rows_are_not_seen():
         RowSet("buy", buy.rows, {**buy.columns, "spent": changed}, buy.times, buy.part)
     )
     assert np.array_equal(fitted.model.scores(view, base), fitted.model.scores(other, base))
+
+
+def goods(seed):
+    """Customers, with what they spend on five goods: return it for all and for tea."""
+    rng = np.random.default_rng(seed)
+    customers, buys = 600, 4000
+    who, good = rng.integers(0, customers, buys), rng.integers(0, 5, buys)
+    spent = rng.exponential(10.0, buys)
+    nothing = np.zeros(customers, np.int32)
+    columns = {
+        "customer": Link(who.astype(np.int32), "customer"),
+        "good": Nominal(good.astype(np.int32), ("ale", "gin", "milk", "tea", "wine")),
+        "spent": Number(spent),
+    }
+    view = Relational(
+        {
+            "customer": RowSet("customer", customers, {}, None, nothing),
+            "buy": RowSet("buy", buys, columns, None, np.zeros(buys, np.int32)),
+        },
+        {},
+        {},
+    )
+    every = np.bincount(who, spent, customers)
+    return view, every, np.bincount(who, spent * (good == 3), customers), rng
+
+
+def above(view, numbers, least, rng):
+    """Return examples that mostly have the label where a number is large."""
+    chances = np.where(numbers > least, 0.9, 0.1)
+    label = (rng.random(len(numbers)) < chances).astype(float)
+    place = Place("customer", "y")
+    return RowExamples(view["customer"], label, FLAGS, np.ones(len(numbers)), place)
+
+
+def test_what_is_spent_on_one_of_several_goods_is_found():
+    view, _, on_tea, rng = goods(5)
+    rule = learned(view, above(view, on_tea, 12, rng)).model.listed.rules[0]
+    assert "sum spent of buy by customer with good = tea" in rule.sentence("y")
+
+
+def test_what_all_rows_tell_better_is_not_asked_of_some_of_them():
+    view, every, on_tea, rng = goods(6)
+
+    def of_some(numbers, least):
+        examples = above(view, numbers, least, rng)
+        features = _Learning(RelationalBoost(target="y"), view, examples).open().features
+        return [text for text in map(str, features) if " spent " in text and " with " in text]
+
+    assert not of_some(every, 60)
+    assert "sum spent of buy by customer with good = tea" in of_some(on_tea, 12)
 
 
 def test_a_planted_constant_is_found_among_many():

@@ -21,6 +21,7 @@ from mlnlearn.model.relational.features import (
     Both,
     Forward,
     Step,
+    Where,
 )
 from mlnlearn.resources import in_use
 
@@ -197,7 +198,10 @@ class Evaluator:
             names = None
             if column is not None or rest:
                 found = self._all(there, rest, column, value)
-                inner, names = found.values[groups.order], found.names
+                inner, names = found.values, found.names
+                if step.where is not None:
+                    inner = np.where(self._has(there, step.where), inner, np.nan)
+                inner = inner[groups.order]
             return _windowed(inner, names, groups.starts, spans, step)
         if int(spans.lengths.sum()) > MOST_PAIRS:
             raise MemoryLimitError(
@@ -208,10 +212,18 @@ class Evaluator:
         found = self._asked(
             there, rest, column, value, groups.order[place], moments[question], until
         )
+        inner = found.values
+        if step.where is not None:
+            inner = np.where(self._has(there, step.where)[groups.order[place]], inner, np.nan)
         stop = np.cumsum(spans.lengths)
         own = Spans(stop - spans.lengths, stop)
         starts = np.append(own.start, len(question))
-        return _windowed(found.values, found.names, starts, own, step)
+        return _windowed(inner, found.names, starts, own, step)
+
+    def _has(self, here: RowSet, where: Where) -> NDArray[np.bool_]:
+        """Return which rows of a set have a name, each as of its own time."""
+        links = tuple(Forward(link) for link in where.links)
+        return np.asarray(self._all(here, links, where.column, where.name).values == 1.0)
 
     def _all(
         self, here: RowSet, steps: tuple[Step, ...], column: str | None, value: str | None

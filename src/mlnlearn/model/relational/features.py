@@ -28,6 +28,26 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
+class Where:
+    """Which rows of a set are looked at: those that have a name in a column.
+
+    Attributes
+    ----------
+    links
+        Links of the row to where the column is; empty for one of its own.
+    column, name
+        The column, and the name.
+    """
+
+    links: tuple[str, ...]
+    column: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{_dotted(list(self.links), self.column)} = {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Backward:
     """Go to the rows of a set that point here, and aggregate what they have.
 
@@ -43,6 +63,8 @@ class Backward:
         Only the last so many rows by time; None for all.
     within
         Only rows at most so many seconds old; None for all.
+    where
+        Only the values of rows that have a name; None for all.
     """
 
     rows: str
@@ -50,6 +72,7 @@ class Backward:
     aggregate: Aggregate
     last: int | None = None
     within: float | None = None
+    where: Where | None = None
 
 
 Step: TypeAlias = Forward | Backward
@@ -82,6 +105,9 @@ class Feature:
     any buy by customer with good = tea
     >>> print(Feature((Forward("album"), Forward("artist")), "country"))
     country of the artist of its album
+    >>> lactate = Backward("lab", "stay", "max", where=Where((), "test", "lactate"))
+    >>> print(Feature((lactate,), "value"))
+    largest value of lab by stay with test = lactate
     """
 
     steps: tuple[Step, ...] = ()
@@ -184,16 +210,22 @@ AnyFeature: TypeAlias = Feature | Between | Both
 
 
 def number_of_links(feature: AnyFeature) -> int:
-    """Return the number of links that a feature follows.
+    """Return the number of links that a feature follows; which rows are picked is as long to say.
 
     Examples
     --------
     >>> number_of_links(Both(Feature((), "topic"), Feature((Forward("person"),), "job")))
     1
+    >>> number_of_links(Feature((Backward("lab", "stay", "max", where=Where((), "test", "CRP")),)))
+    2
     """
     if isinstance(feature, Both):
         return max(len(feature.first.steps), len(feature.second.steps))
-    return len(feature.steps) if isinstance(feature, Feature) else len(feature.hops)
+    if isinstance(feature, Between):
+        return len(feature.hops)
+    return len(feature.steps) + sum(
+        isinstance(step, Backward) and step.where is not None for step in feature.steps
+    )
 
 
 _WORDS = {
@@ -286,7 +318,8 @@ def _rows(step: Backward, first: list[str]) -> str:
     if step.within is not None:
         which = f"{which} of the last {duration(step.within)}"
     by = "" if first[-1:] == [step.link] else f" by {step.link}"
-    return f"{which}{by} of {_place(first)}" if first else f"{which}{by}"
+    which = f"{which}{by} of {_place(first)}" if first else f"{which}{by}"
+    return which if step.where is None else f"{which} with {step.where}"
 
 
 def _said(aggregate: Aggregate, rows: str, column: str | None, value: str | None) -> str:

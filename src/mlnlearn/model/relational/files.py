@@ -23,11 +23,20 @@ from mlnlearn.model.relational.features import (
     Forward,
     Hop,
     Step,
+    Where,
 )
 from mlnlearn.model.relational.rules import Condition, ReadableRule, RuleList
 from mlnlearn.model.relational.trees import FeatureNode, Test, axis_of
 
 FORMAT = "mlnlearn boosted features 1"
+
+
+class WhereFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The name that rows have in a column, behind links."""
+
+    links: list[str]
+    column: str
+    name: str
 
 
 class LinkStepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -38,6 +47,7 @@ class LinkStepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     say: Aggregate | UnsetType = UNSET
     last: int | UnsetType = UNSET
     within: float | UnsetType = UNSET
+    where: WhereFile | UnsetType = UNSET
 
 
 class HopFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -172,6 +182,9 @@ def _step_to_plain(step: Step) -> dict[str, Any]:
     for name in ("last", "within"):
         if getattr(step, name) is not None:
             found[name] = getattr(step, name)
+    if step.where is not None:
+        where = step.where
+        found["where"] = {"links": list(where.links), "column": where.column, "name": where.name}
     return found
 
 
@@ -202,7 +215,11 @@ def _step_from_file(file: LinkStepFile) -> Step:
         return Forward(file.link)
     if isinstance(file.say, UnsetType):
         raise InputError("a step to rows must say something of them")
-    return Backward(file.rows, file.link, file.say, _or_none(file.last), _or_none(file.within))
+    where = None
+    if not isinstance(file.where, UnsetType):
+        where = Where(tuple(file.where.links), file.where.column, file.where.name)
+    last, within = _or_none(file.last), _or_none(file.within)
+    return Backward(file.rows, file.link, file.say, last, within, where)
 
 
 def _or_none(value: Any) -> Any:

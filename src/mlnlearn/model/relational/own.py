@@ -49,9 +49,18 @@ def reads_own(feature: AnyFeature, home: Place) -> bool:
         return any(home.column in (*hop.enter, *hop.leave) for hop in rows)
     if home.column is None:
         return any(isinstance(s, Backward) and s.rows == home.row_set for s in feature.steps)
-    return feature.column == home.column or any(
-        step.link == home.column and (isinstance(step, Forward) or step.rows == home.row_set)
-        for step in feature.steps
+    return (
+        feature.column == home.column
+        or any(
+            step.link == home.column and (isinstance(step, Forward) or step.rows == home.row_set)
+            for step in feature.steps
+        )
+        or any(
+            isinstance(step, Backward)
+            and step.where is not None
+            and home.column in (*step.where.links, step.where.column)
+            for step in feature.steps
+        )
     )
 
 

@@ -38,6 +38,10 @@ class Test:
     --------
     >>> print(Test(Feature((Backward("friend", "one", "count"),)), 2.5))
     at least 3 friend by one
+    >>> from mlnlearn.model.relational.features import Forward
+    >>> ann = Test(Feature((Forward("user"),), "", "Ann"), 0.5)
+    >>> ann.sentence(), ann.sentence(holds=False)
+    ('its user is Ann', 'its user is not Ann (or not known)')
     """
 
     feature: AnyFeature
@@ -68,7 +72,10 @@ class Test:
             return f"{text} is {'not ' if holds else ''}known"
         if self.threshold is not None and text.startswith(_COUNTED):
             return _counted(text, self.threshold, holds)
-        if self.threshold is not None:
+        if self.threshold is not None and isinstance(self.feature, Feature) and self._is_name:
+            named = replace(self.feature, value=None)
+            said = f"{named} is {'' if holds else 'not '}{self.feature.value}"
+        elif self.threshold is not None:
             limit = (
                 self.feature.shown(self.threshold)
                 if isinstance(self.feature, Feature)
@@ -78,6 +85,14 @@ class Test:
         else:
             said = f"{text} is {self._named(holds)}"
         return f"{said} (or not known)" if self.missing == holds and self._can_miss else said
+
+    @property
+    def _is_name(self) -> bool:
+        """Whether the feature is that something has a name: of the row, or where links lead."""
+        feature = self.feature
+        if not isinstance(feature, Feature) or feature.value is None:
+            return False
+        return not any(isinstance(step, Backward) for step in feature.steps)
 
     def _named(self, holds: bool) -> str:
         """Say which names pass, or fail; of days and months, which are all known, those that do."""

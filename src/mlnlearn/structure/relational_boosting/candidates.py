@@ -31,9 +31,11 @@ from mlnlearn.model.relational.features import (
     Forward,
     Step,
     Unit,
+    Where,
 )
 
 _FEW_NAMES = 12
+_WHERE_STEPS, _WHERES = 2, 200  # of paths to rows that have a name, and features of each
 _LAST = (3, 10)
 _TOGETHER = 60  # most pairs of features with names
 _GAPS = (4.0, 32.0)
@@ -132,6 +134,66 @@ def features_at(path: LinkPath | None, evaluator: Evaluator, base: RowSet) -> It
                 yield Feature(steps, name)
             elif path is None and not evaluator.timed:  # else times are ages anyway
                 yield Feature(steps, name, unit="age")
+
+
+def features_where(path: LinkPath, evaluator: Evaluator, least: int) -> Iterator[Feature]:
+    """Yield what is said of numbers of those rows that have a name: of the tests of one kind, say.
+
+    The name is one of a few, in a column of the rows that a step backward leads to, or of what
+    they link to.
+
+    Parameters
+    ----------
+    path, evaluator
+        A path, and the data.
+    least
+        Fewest rows that have a name.
+    """
+    if path.backward != 1 or len(path.steps) > _WHERE_STEPS:
+        return
+    view, step = evaluator.data, _innermost(path)
+    timed, single = _history(path, evaluator)
+    if single:
+        return
+    numbers = [
+        (name, unit)
+        for name, column in view[path.end].columns.items()
+        if isinstance(column, Number)
+        for unit in [_unit(column, evaluator)]
+    ]
+    wheres = _wheres(view, view[step.rows], step.link, least) if numbers else ()
+    kinds: tuple[Aggregate, ...] = ("mean", "max", "min", "latest" if timed else "sum")
+    every = (
+        Feature(
+            _with_where(path.steps, replace(step, aggregate=kind, where=where)), name, unit=unit
+        )
+        for where in wheres
+        for name, unit in numbers
+        for kind in kinds
+        if not (unit and kind == "sum")  # moments do not add up
+    )
+    wanted = (feature for feature in every if not evaluator.reads_own(feature))
+    yield from islice(wanted, _WHERES)
+
+
+def _wheres(view: Relational, rows: RowSet, by: str, least: int) -> Iterator[Where]:
+    """Yield names that enough rows have, in columns of their own and behind a link."""
+    ends = [((), rows, np.arange(rows.rows))] + [
+        ((name,), view[link.to], link.codes) for name, link in rows.links.items() if name != by
+    ]
+    for links, end, places in ends:
+        for name, column in end.columns.items():
+            if not isinstance(column, Nominal) or not 2 <= len(column.names) <= _FEW_NAMES:
+                continue
+            codes = np.append(column.codes, -1)[places]
+            counts = np.bincount(codes[codes >= 0], minlength=len(column.names))
+            for code in np.flatnonzero(counts >= least).tolist():
+                yield Where(links, name, column.names[code])
+
+
+def _with_where(steps: tuple[Step, ...], step: Backward) -> tuple[Step, ...]:
+    """Put a step backward in place of the one that there is."""
+    return tuple(step if isinstance(one, Backward) else one for one in steps)
 
 
 def own_features(evaluator: Evaluator, base: RowSet, home: Place) -> Iterator[Feature]:

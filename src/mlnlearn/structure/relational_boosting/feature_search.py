@@ -36,6 +36,7 @@ from mlnlearn.structure.relational_boosting.candidates import (
     LinkPath,
     extended,
     features_at,
+    features_where,
     lookups,
     named_together,
     own_features,
@@ -52,6 +53,8 @@ _PATHS = 300  # most paths opened of each length
 _PAIRS = 5_000_000
 _FEW_NAMES = 30  # so few that pairs of them are looked at
 _LEAST_SCORE = 2.0  # of a sparse column
+_MORE_TOLD = 4.0  # that rows with a name must tell beyond all rows: the most of hundreds by chance
+_ROOM_WHERE = 5  # of what is looked at, the part that is kept for these
 _ENTRIES, _LEAST_ENTRIES = 20, 200_000  # most entries of sparse columns, by example and in any case
 
 
@@ -203,6 +206,7 @@ class FeatureSearch:
             own = own_features(self.evaluator, base, self.evaluator.home)
             opened += self._scored(own, sampled)
         found: list[LinkPath] = []
+        plain: list[tuple[LinkPath, list[Opened]]] = []
         level: list[LinkPath | None] = [None]
         for links in range(self.settings.max_links + 1):
             longer = lookups if links == self.settings.max_links else extended
@@ -214,6 +218,7 @@ class FeatureSearch:
                     break
                 here = self._scored(features_at(path, self.evaluator, base), sampled)
                 opened += here
+                plain.append((path, here))
                 scores.append(max((float(one.scores[0]) for one in here), default=0.0))
             found += fresh[: len(scores)]
             order = np.argsort(-np.array(scores), kind="stable")
@@ -221,7 +226,38 @@ class FeatureSearch:
         if self.settings.together:
             named = [one.feature for one in opened if self._few_names(one)]
             opened += self._scored(named_together(named), sampled)
+        # what is said of all rows comes first: this has room of its own
+        most = self.settings.max_candidates
+        self._looked = min(self._looked, most - most // _ROOM_WHERE)
+        for path, here in plain:
+            opened += self._scored_where(path, here, sampled)
         return opened, found
+
+    def _scored_where(
+        self, path: LinkPath, plain: Sequence[Opened], sampled: _Sample
+    ) -> Iterator[Opened]:
+        """Yield features of the rows that have a name, those that tell more than all rows do.
+
+        Parameters
+        ----------
+        path
+            The path.
+        plain
+            What all rows at its end tell.
+        sampled
+            The examples.
+        """
+        told: dict[str | None, Floats] = {}
+        for one in plain:
+            if isinstance(one.feature, Feature):
+                before = told.get(one.feature.column, np.zeros(1 + len(self.folds)))
+                told[one.feature.column] = np.maximum(before, one.scores)
+        least = self.settings.min_examples
+        for one in self._scored(features_where(path, self.evaluator, least), sampled):
+            assert isinstance(one.feature, Feature)
+            more = one.scores > told.get(one.feature.column, 0.0) + _MORE_TOLD
+            if more.any():
+                yield replace(one, scores=np.where(more, one.scores, -np.inf))
 
     def _few_names(self, one: Opened) -> bool:
         """Whether a feature has names, and so few that there are many examples of each."""
