@@ -74,6 +74,35 @@ def test_a_file_is_learned_from_and_the_model_kept(learned, tmp_path):
     assert ml.load_model(tmp_path / "left.mln").rules() == found.model.rules()
 
 
+def test_a_model_that_was_kept_is_asked_and_explained_as_before(learned, tmp_path):
+    asked, _, _ = frames(30, 5, known=False)
+    learned.save(tmp_path / "left.mln")
+    again = ml.ScoredModel.load(tmp_path / "left.mln")
+    assert again.target == learned.target
+    assert again.scores == {}
+    assert list(again.query(asked).records()) == list(learned.query(asked).records())
+    assert str(again.explain(asked, "c3")) == str(learned.explain(asked, "c3"))
+
+
+def test_a_net_of_all_columns_answers_for_rows_of_one(tmp_path):
+    tables, age, left = frames(300, 0)
+    tables["customer"] = tables["customer"].with_columns(
+        pl.Series("old", np.where(age > 40, "old", "young"))
+    )
+    only_net = ml.Auto(target="customer.left", portfolio=("laj-dt",))
+    found = ml.learn(tables, "customer.left", learner=only_net)
+    found.save(tmp_path / "net.mln")
+    with pytest.raises(ml.InputError, match="no one target"):
+        ml.ScoredModel.load(tmp_path / "net.mln")
+    for model in (found, ml.ScoredModel.load(tmp_path / "net.mln", "customer.left")):
+        answers = list(model.query(tables).records())
+        assert [row["row"] for row in answers] == tables["customer"]["id"].to_list()
+        said = np.array([float(row["probability"]) > 0.5 for row in answers])
+        assert (said == (age > 40)).mean() > 0.95  # from the other columns, not from the label
+        assert (said == left).mean() < 0.95
+        assert len(model.query(tables, only_empty=True)) == 0
+
+
 def test_atoms_of_a_database_are_asked_one_database_at_a_time():
     databases = ml.synthetic.smokers(60, rng=1).databases
     found = ml.learn(databases, "cancer", learner=ml.BoostedMLN(target="cancer", steps=2))

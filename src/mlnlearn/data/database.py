@@ -333,6 +333,24 @@ class Database(Shown):
         return f"{label}: {self.true_atoms} true atoms over {kinds}"
 
 
+def asked_database(given: object) -> Database:
+    """Return what is asked about; refuse what is no database, such as the path of one.
+
+    Examples
+    --------
+    >>> asked_database("people.db")
+    Traceback (most recent call last):
+    mlnlearn.errors.InputError: a Database is asked about, not a str
+      hint: read it: ml.read_db(path, schema=...); of tables, ask ml.ScoredModel.load(model)
+    """
+    if isinstance(given, Database):
+        return given
+    raise InputError(
+        f"a Database is asked about, not a {type(given).__name__}",
+        hint="read it: ml.read_db(path, schema=...); of tables, ask ml.ScoredModel.load(model)",
+    )
+
+
 def constants_by_type(databases: Iterable[Database]) -> dict[str, Sequence[str]]:
     """Return the constants of each type in all databases together, in order of first mention.
 

@@ -12,22 +12,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mlnlearn.counting.examples import examples_of, find_place
+from mlnlearn.counting.relational import relational
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.task_data import TaskData, relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
-from mlnlearn.evaluate.held_out import HeldOut, held_out_scores
+from mlnlearn.evaluate.held_out import HeldOut, answers_for, held_out_scores
+from mlnlearn.evaluate.held_out_data import withheld
 from mlnlearn.evaluate.leaks import future_leaks
 from mlnlearn.evaluate.portfolio import member
 from mlnlearn.evaluate.row_reasons import RowReasons, explain_rows
-from mlnlearn.evaluate.rows import RowAnswers, predict_rows
+from mlnlearn.evaluate.rows import RowAnswers, predict_rows, row_names
 from mlnlearn.model.answers import Answers
+from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.explanation import Explanation
 from mlnlearn.model.relational.model import RelationalModel
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
 from mlnlearn.run import Notes, Run
 from mlnlearn.structure.join_bayes.model import JoinBayesModel
+from mlnlearn.structure.saved import load_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +96,8 @@ class ScoredModel(Shown):
         if isinstance(self.model, RelationalModel) and self.model.mapping is not None:
             rows = predict_rows(self.model, read.data, only_empty=only_empty)
             return rows.in_order_of(read.keys_of(self.model.row_set))
+        if isinstance(self.model, JoinBayesModel) and read.data.mapping is not None:
+            return _rows_of_net(self.model, read, self.target, only_empty)
         answers: Answers = self.model.query(self._single(read.data), self.target)
         return answers
 
@@ -122,8 +131,39 @@ class ScoredModel(Shown):
         return drawn
 
     def save(self, path: str | Path) -> None:
-        """Write the model, which `load_model` reads again."""
+        """Write the model, which `load` reads again."""
         self.model.save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, target: str = "") -> ScoredModel:
+        """Read a model that `save` wrote, to be asked as before; scores are not in the file.
+
+        Parameters
+        ----------
+        path
+            Where it is.
+        target
+            What is asked for, where the model says more than that: a net of all columns, say.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from mlnlearn.data.synthetic import smokers
+        >>> found = learn(smokers(60, rng=1).databases, "cancer", learner="mln-bc")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(f"{folder}/cancer.mln")
+        ...     again = ScoredModel.load(f"{folder}/cancer.mln")
+        >>> again.target, again.rules() == found.rules()
+        ('cancer', True)
+        """
+        model = load_model(path)
+        own = _target_of(model)
+        if not (target or own):
+            raise InputError(
+                f"{path}: a {type(model).__name__} is of no one target",
+                hint='name what you ask for: ScoredModel.load(path, "customer.churned")',
+            )
+        return cls(target or own, model, Notes(), None)
 
     def summary(self) -> str:
         """Say in a few words what it is."""
@@ -156,6 +196,34 @@ class ScoredModel(Shown):
         if len(data.databases) != 1:
             raise InputError(f"{len(data.databases)} databases", hint="ask about one at a time")
         return data.databases[0]
+
+
+def _target_of(model: Any) -> str:
+    """Return what a model predicts; nothing where that is more than one thing."""
+    if isinstance(model, RelationalModel):
+        of_table = model.mapping is not None and model.column is not None
+        return f"{model.row_set}.{model.column}" if of_table else model.target
+    if isinstance(model, BoostedModel) and len(model.targets) == 1:
+        return model.targets[0].predicate.name
+    return ""
+
+
+def _rows_of_net(
+    model: JoinBayesModel, read: TaskData, target: str, only_empty: bool
+) -> RowAnswers:
+    """Return what a net of all columns says of one: of all rows, or of those where it is empty."""
+    data = read.data
+    view = relational(data.databases, data.mapping)
+    examples = examples_of(view, find_place(view, target))
+    asked = ~examples.known if only_empty else np.ones(len(examples.known), np.bool_)
+    hidden = withheld(data, view, examples, asked)
+    values = answers_for(model, hidden, view, examples, asked)
+    names = row_names(view, examples.base)
+    rows = np.flatnonzero(asked)
+    answers = RowAnswers(
+        rows, [names[row] for row in rows.tolist()], examples.classes, values, target=target
+    )
+    return answers.in_order_of(read.keys_of(examples.home.row_set))
 
 
 def learn(

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, asked_database
 from mlnlearn.errors import InputError
 from mlnlearn.infer.components import components
 from mlnlearn.infer.dispatch import Inference, infer
@@ -88,6 +88,7 @@ def query(
     names = [predicates] if isinstance(predicates, str) else list(dict.fromkeys(predicates))
     if not names:
         raise InputError("no query predicate given", hint="name one, such as smokes")
+    database = asked_database(database)
     sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     if isinstance(model, BoostedModel | RelationalModel):
         is_relational = isinstance(model, RelationalModel)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlnlearn.counting.objects import Objects
 from mlnlearn.data.bands import banded_like
-from mlnlearn.data.database import Database
+from mlnlearn.data.database import Database, asked_database
 from mlnlearn.data.examples import Examples
 from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
@@ -194,7 +194,7 @@ class BoostedModel(Shown, Plots, SavedModel):
         sampling
             How long to sample.
         """
-        (database,) = self._world(database).databases
+        (database,) = self._world(asked_database(database)).databases
         names = [rules.predicate.name for rules in self.targets]
         chosen = [asked] if isinstance(asked, str) else asked
         wanted = names if chosen is None else list(dict.fromkeys(chosen))
@@ -268,7 +268,7 @@ class BoostedModel(Shown, Plots, SavedModel):
         The parts are the rules for the atom's own predicate, and those for other atoms in whose
         bodies it stands.
         """
-        (database,) = self._world(database).databases
+        (database,) = self._world(asked_database(database)).databases
         found = ground_atom(database, atom)
         self.rules_of(found.predicate.name)
         for name in (*open, *closed):

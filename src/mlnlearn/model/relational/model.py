@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mlnlearn.counting.aggregates import Floats
 from mlnlearn.counting.relational import FLAGS, Place, Relational, RowSet, relational
 from mlnlearn.counting.staleness import overdue, seen_earlier
-from mlnlearn.data.database import Columns, Database, are_among
+from mlnlearn.data.database import Columns, Database, are_among, asked_database
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
 from mlnlearn.documents import SavedModel, decode, in_file, within
 from mlnlearn.errors import InputError
@@ -349,6 +349,7 @@ class RelationalModel(Shown, Plots, SavedModel):
         return Answers((table,), tuple(ComponentSummary(n, 0, how) for n, how in parts if n))
 
     def _with_classes(self, database: Database) -> Database:
+        database = asked_database(database)
         if not self._valued:
             return database
         kind = database.schema[self.predicate].types[-1]
