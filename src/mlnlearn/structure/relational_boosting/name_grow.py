@@ -25,6 +25,7 @@ from mlnlearn.structure.relational_boosting.name_histograms import NameHistogram
 from mlnlearn.structure.relational_boosting.splits import (
     NAMES_CHANCE_OF_SEVERAL,
     NAMES_RIDGE,
+    mark_passing,
     order_of_names,
     room_of_bins,
 )
@@ -192,11 +193,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                 gain -= base + doubt
                 if gain > best + AS_GOOD * (best + abs(base)):
                     best, best_feature = gain, feature
-                    for bin_ in range(len(passing)):
-                        passing[bin_] = False
-                    for at in range(len(order)):
-                        passing[order[at]] = at > place if backward else at <= place
-                    passing[255] = missing == 1
+                    mark_passing(passing, order, place, backward, missing == 1)
     return best, best_feature
 
 

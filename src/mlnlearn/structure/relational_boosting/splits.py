@@ -172,6 +172,16 @@ def order_of_names(sums, weights, counts, size, ridge, room):  # type: ignore[no
     return names[:present]
 
 
+@inner
+def mark_passing(passing, order, place, backward, missing):  # type: ignore[no-untyped-def]
+    """Put down which bins pass a cut at a place of their order."""
+    for bin_ in range(len(passing)):
+        passing[bin_] = False
+    for at in range(len(order)):
+        passing[order[at]] = at > place if backward else at <= place
+    passing[255] = missing
+
+
 @njit(cache=True)
 def _best_dense(  # type: ignore[no-untyped-def]
     kinds, doubts, chosen, starts, added, both, total, least, ridge, names_ridge, names_chance,
@@ -233,11 +243,7 @@ def _best_dense(  # type: ignore[no-untyped-def]
                 gain -= base + doubt
                 if gain > best + AS_GOOD * (best + base):
                     best, best_feature = gain, feature
-                    for bin_ in range(len(passing)):
-                        passing[bin_] = False
-                    for at in range(len(order)):
-                        passing[order[at]] = at > place if backward else at <= place
-                    passing[255] = missing == 1
+                    mark_passing(passing, order, place, backward, missing == 1)
     return best, best_feature
 
 
