@@ -101,6 +101,9 @@ def test_a_net_of_all_columns_answers_for_rows_of_one(tmp_path):
         assert (said == (age > 40)).mean() > 0.95  # from the other columns, not from the label
         assert (said == left).mean() < 0.95
         assert len(model.query(tables, only_empty=True)) == 0
+        with pytest.raises(ml.InputError, match="'c3' is no atom") as refused:
+            model.explain(tables, "c3")
+        assert "left(customer" in refused.value.hint
 
 
 def test_atoms_of_a_database_are_asked_one_database_at_a_time():

@@ -20,7 +20,7 @@ from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.task_data import TaskData, relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
-from mlnlearn.evaluate.held_out import HeldOut, answers_for, held_out_scores
+from mlnlearn.evaluate.held_out import HeldOut, answers_for, held_out_scores, predicate_of
 from mlnlearn.evaluate.held_out_data import withheld
 from mlnlearn.evaluate.leaks import future_leaks
 from mlnlearn.evaluate.portfolio import member
@@ -109,11 +109,18 @@ class ScoredModel(Shown):
         data
             As for `query`.
         name
-            The key of a row of the table, or an atom such as ``smokes(Anna)``.
+            The key of a row of the table; of databases, and of a net of all columns, an atom such
+            as ``smokes(Anna)``.
         """
         found = self._read(data).data
         if isinstance(self.model, RelationalModel) and self.model.mapping is not None:
             return next(explain_rows(self.model, found, [name]))
+        if isinstance(self.model, JoinBayesModel) and "(" not in name:
+            predicate = self.model.schema[predicate_of(found, self.target)]
+            raise InputError(
+                f"{name!r} is no atom, and a net of all columns explains atoms",
+                hint=f"name one of {predicate}",
+            )
         reasons: Explanation = self.model.explain(self._single(found), name)
         return reasons
 
