@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from join_worlds import self_tables
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import Link, relational
 from mlnlearn.data.database import Database
@@ -11,6 +12,7 @@ from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.tables import ForeignKey, Table
 from mlnlearn.errors import InputError
 from mlnlearn.logic.schema import Schema
+from mlnlearn.structure.relational_boosting.learner import RelationalBoost
 
 SCHEMA = Schema.of("kind(item,sort!)", "new(item)", "near(item,item)", "at(item,place,hour)")
 
@@ -121,3 +123,15 @@ def test_rows_of_tables_have_the_columns_of_the_tables():
     with pytest.raises(InputError, match="no table, column or predicate") as caught:
         find_place(view, "visits.moot")
     assert "visits.mood" in str(caught.value.hint)
+
+
+def test_columns_of_a_relation_are_no_part_of_what_may_exist():
+    knows = self_tables(1, 0.0, 9)
+    view = relational([knows.database], knows.mapping)
+    found = examples_of(view, find_place(view, "knows"))
+    assert list(found.base.columns) == ["one", "two"]
+    assert len(found.label) == 81
+    assert found.label.sum() == view["knows"].rows
+    model = RelationalBoost(target="knows", steps=3).fit(knows).model
+    asked = model.query(knows.database, "knows")
+    assert len(asked) == 81

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,7 +245,7 @@ def _possible_rows(
 ) -> RowExamples:
     """Return all tuples that a relation could hold, or its rows and a sample of the others."""
     rng = np.random.default_rng(seed)
-    keys = {name: c for name, c in row_set.columns.items() if not isinstance(c, Number)}
+    keys = {name: c for name, c in related(row_set).items() if not isinstance(c, Number)}
     parts = np.unique(np.concatenate([r.part for r in view]))
     domains = [{name: _values(view, c, part) for name, c in keys.items()} for part in parts]
     totals = [number_of_keys([len(values) for values in d.values()]) for d in domains]
@@ -256,8 +257,9 @@ def _possible_rows(
         true = _keys(domain.values(), [c.codes[here] for c in keys.values()], sizes)
         open_ = np.empty(0, np.int64)
         if row_set.unknown is not None:
-            rows = row_set.unknown[1:, row_set.unknown[0] == part]
-            open_ = _keys(domain.values(), list(rows), sizes)
+            atoms = row_set.unknown[1:, row_set.unknown[0] == part]
+            named = zip(related(row_set), atoms, strict=True)
+            open_ = _keys(domain.values(), [rows for name, rows in named if name in keys], sizes)
         listed = np.union1d(true, open_)
         false, weight = _negatives(listed, total, budget, sum(totals), rng)
         chosen = np.sort(np.concatenate([listed, false]))
@@ -274,6 +276,12 @@ def _possible_rows(
     label = np.concatenate(labels)
     base = RowSet(row_set.name, len(label), columns, None, np.concatenate(owner))
     return RowExamples(base, label, FLAGS, np.concatenate(weights), Place(row_set.name, None))
+
+
+def related(row_set: RowSet) -> dict[str, Column]:
+    """Return the columns of a relation that say what it relates; what else it says is left out."""
+    arity = len(row_set.columns) if row_set.unknown is None else len(row_set.unknown) - 1
+    return dict(islice(row_set.columns.items(), arity))
 
 
 def _keys(
