@@ -3,9 +3,11 @@
 from collections import Counter
 from itertools import product
 
+import duckdb
 import numpy as np
 import pandas as pd
 
+import mlnlearn as ml
 from mlnlearn.data.load.frames import from_frames
 from mlnlearn.data.load.tables import Keys
 from mlnlearn.structure.join_bayes.encode import EncodedData
@@ -118,6 +120,37 @@ def campus_tables(seed, students=300):
 
 def load(tables, keys):
     return from_frames(tables, keys=keys)
+
+
+def frames_of(loaded):
+    """The tables of a database, as frames by name."""
+    database, mapping = loaded
+    frames = {}
+    for table in mapping:
+        if table.has_objects:
+            rows = [(name,) for name in database.domains[table.type].names]
+        else:
+            rows = list(database.rows(table.predicate))
+        columns = {key.name: [row[k] for row in rows] for k, key in enumerate(table.keys)}
+        for column in table.columns:
+            if column.role == "flag":
+                true = set(database.rows(column.predicate))
+                columns[column.name] = ["yes" if row in true else "no" for row in rows]
+            elif column.role in ("value", "link"):
+                cells = {row[:-1]: row[-1] for row in database.rows(column.predicate)}
+                columns[column.name] = [cells.get(row) for row in rows]
+        frames[table.name] = pd.DataFrame(columns)
+    return frames
+
+
+def write(loaded, folder):
+    """Write a database as Parquet files, and read them as its mapping says."""
+    folder.mkdir(exist_ok=True)
+    for name, frame in frames_of(loaded).items():
+        with duckdb.connect() as connection:
+            connection.register("rows", frame)
+            connection.execute(f"COPY (SELECT * FROM rows) TO '{folder}/{name}.parquet'")
+    return ml.tables_data(folder, mapping=loaded.mapping).data
 
 
 def counter_of(databases, mapping, **options):

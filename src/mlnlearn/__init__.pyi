@@ -52,6 +52,7 @@ from mlnlearn.data.load.read import read_tables as read_tables
 from mlnlearn.data.load.save import save_tables as save_tables
 from mlnlearn.data.load.sql import from_sql as from_sql
 from mlnlearn.data.load.tables import Keys as Keys
+from mlnlearn.data.load.task_data import TaskData as TaskData
 from mlnlearn.data.load.task_data import Within as Within
 from mlnlearn.data.load.task_data import tables_data as tables_data
 from mlnlearn.data.load.triples import from_triples as from_triples

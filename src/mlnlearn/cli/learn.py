@@ -189,7 +189,8 @@ def learn(
         check([checkpoint], force=True, data=[*paths, *files], tables=tables, others=given)
     if triples is None:
         told = (cut, task, made)
-        data, asked = _data(paths, tables, schema, mapping, *told, target, stay=entry.tables)
+        stay = entry.tables or rows
+        data, asked = _data(paths, tables, schema, mapping, *told, target, stay=stay)
     else:
         graph, asked = read_split(triples, order=order).train, None
         data = triples_data(graph, schema, (relations, path_tests), out, run)

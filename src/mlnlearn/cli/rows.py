@@ -25,7 +25,6 @@ from mlnlearn.files import check_new, write_files
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from rich.console import Console
 
-    from mlnlearn.data.load.task_data import TaskData
     from mlnlearn.evaluate.held_out import HeldOut
 
 FILLED_NOTE = "the table filled_cells says which"
@@ -178,8 +177,10 @@ def answer_rows(
 
 def rows_data(
     model: ml.RelationalModel, tables: str, task: Path | None, schema: Path | None
-) -> TaskData:
+) -> ml.TaskData:
     """Read tables, and the task that is asked of them, as those a model was learned from."""
+    if task is None and (left := ml.left_in_place(tables, schema, model.mapping)):
+        return ml.TaskData(left, None)
     found = ml.tables_data(
         tables, ddl=schema, mapping=model.mapping, task=task, label=model.column or ""
     )

@@ -7,7 +7,8 @@ what someone asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from mlnlearn.data.sampling import table_with_owner
 from mlnlearn.errors import InputError, Location, MemoryLimitError
 from mlnlearn.logic.schema import Schema
 
+_NUMBERS = count()  # of tables at servers, which several places may share
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -60,7 +62,7 @@ class SqlPlace:
             codes = "".join(f", k{place}.code AS c{place}" for place in range(len(types)))
             select = f"SELECT DISTINCT 0 AS d{codes} FROM ({self.selects[name]}) s{''.join(joins)}"
             self._refuse_empty(name)
-            table = f"facts{len(self._tables)}"
+            table = f"facts{next(_NUMBERS)}"
             self._tables[name] = self._made(name, self.server.create, table, select)
         return self._tables[name]
 
@@ -68,7 +70,7 @@ class SqlPlace:
         """Return the server's table of a type's constants: ``code`` and ``name``."""
         if kind not in self._dictionaries:
             listed = self.schema.constants.get(kind, ())
-            number = len(self._dictionaries)
+            number = next(_NUMBERS)
             found = self._made(kind, self.server.gather, f"found{number}", self._mentions(kind))
             code = "CAST(row_number() OVER (ORDER BY p, name) - 1 AS INTEGER) AS code"
             names = f"SELECT min(p) AS p, name FROM {found} GROUP BY name"
@@ -188,9 +190,12 @@ class SqlPlace:
         select = f"SELECT max(code) AS n FROM {self.dictionary(kind)} WHERE name = {literal}"
         return self._number(("code", kind, name), f"SELECT coalesce(n, -1) AS n FROM ({select}) s")
 
-    def names(self, kind: str) -> Sequence[str]:
-        """Load the constants of a type, in the order of their codes."""
-        found = self.asked(f"SELECT name FROM {self.dictionary(kind)} ORDER BY code")
+    def names(self, kind: str, start: int, stop: int) -> list[str]:
+        """Load the constants of a type whose codes are in a range, in their order."""
+        found = self.asked(
+            f"SELECT name FROM {self.dictionary(kind)} "
+            f"WHERE code >= {start} AND code < {stop} ORDER BY code"
+        )
         return [str(name) for name in found["name"].tolist()]
 
 

@@ -8,10 +8,11 @@ link for each argument. Data that came from tables keep the names of tables and 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from mlnlearn.data.database import Database
 from mlnlearn.data.load.declared import declared_mapping
 from mlnlearn.data.load.mapping import ColumnMapping, TableMapping
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
+from mlnlearn.logic.schema import Schema
 
 Floats: TypeAlias = NDArray[np.float64]
 Item = TypeVar("Item", bound=np.generic)
@@ -163,6 +165,15 @@ class Relational:
         return found
 
 
+@runtime_checkable
+class LinkedPlace(Protocol):
+    """Where tables lie that are read as row sets, without predicates in between."""
+
+    def view(self) -> Relational:
+        """Return the tables."""
+        ...
+
+
 def relational(databases: Sequence[Database], mapping: TablesMapping | None = None) -> Relational:
     """Return databases of one schema as linked tables.
 
@@ -184,27 +195,51 @@ def relational(databases: Sequence[Database], mapping: TablesMapping | None = No
     >>> view["friends"].links["person2"].codes.tolist(), view.pointing["person"]
     ([1], [('friends', 'person1'), ('friends', 'person2')])
     """
+    place = getattr(databases[0].true, "place", None)
+    if len(databases) == 1 and isinstance(place, LinkedPlace):
+        return place.view()
     return _FactReader(databases, mapping or declared_mapping(common_schema(databases))).view()
 
 
-class _FactReader:
-    """Reads the facts of databases into the row sets that a mapping speaks of."""
+class RowSetReader(ABC):
+    """Reads the row sets that a mapping speaks of, wherever their rows are.
 
-    def __init__(self, databases: Sequence[Database], mapping: TablesMapping) -> None:
-        self.facts = Facts.of(databases)
-        self.schema = self.facts.schema
+    Parameters
+    ----------
+    schema
+        Types and predicates.
+    mapping
+        How tables became them.
+    """
+
+    def __init__(self, schema: Schema, mapping: TablesMapping) -> None:
+        self.schema = schema
         self.mapping = mapping
         self.types = {
             entry.type: entry.name for entry in mapping if entry.type in self.schema.types
         }
         self.places: dict[str, Place] = {}
 
+    @abstractmethod
+    def entities(self, entry: TableMapping) -> RowSet:
+        """Return the rows of a table that are objects, without times."""
+
+    @abstractmethod
+    def relation(self, entry: TableMapping) -> RowSet:
+        """Return the rows of a table that relates objects, without times."""
+
     def view(self) -> Relational:
+        """Return all row sets."""
         found: dict[str, RowSet] = {}
         for entry in self.mapping:
             if entry.kind == "skip" or (entry.type and entry.type not in self.schema.types):
                 continue  # of a table of which nothing is read, there are not even names
-            found[entry.name] = self._entities(entry) if entry.type else self._relation(entry)
+            found[entry.name] = self.entities(entry) if entry.type else self.relation(entry)
+            if entry.predicate:
+                self.places[entry.predicate] = Place(entry.name, None)
+            for column in entry.columns:
+                if column.role not in ("key", "skip"):
+                    self.places[column.predicate] = Place(entry.name, column.name)
         timed = {name: self._times(row_set) for name, row_set in found.items()}
         left_out = {
             f"{entry.name}.{column.name}": NAMES_ROWS if column.role == "key" else column.note
@@ -238,17 +273,23 @@ class _FactReader:
         column = row_set.columns.get(self.mapping[row_set.name].time)
         return column.values if isinstance(column, Number) else None
 
-    def _entities(self, entry: TableMapping) -> RowSet:
+
+class _FactReader(RowSetReader):
+    """Reads the facts of databases."""
+
+    def __init__(self, databases: Sequence[Database], mapping: TablesMapping) -> None:
+        self.facts = Facts.of(databases)
+        super().__init__(self.facts.schema, mapping)
+
+    def entities(self, entry: TableMapping) -> RowSet:
         part = self.facts.owners(entry.type)
         rows = np.arange(len(part), dtype=np.int32)[None]
         columns: dict[str, Column] = {NAME: self._names(entry.type)}
         columns |= self._columns(entry, rows)
         return RowSet(entry.name, len(part), columns, None, part)
 
-    def _relation(self, entry: TableMapping) -> RowSet:
+    def relation(self, entry: TableMapping) -> RowSet:
         """Rows are the facts of the relation, or what its columns speak of where it has none."""
-        if entry.predicate:
-            self.places[entry.predicate] = Place(entry.name, None)
         predicates = [c.predicate for c in entry.columns if c.role not in ("key", "skip")]
         number = len(entry.keys)
         stacked = [
@@ -272,7 +313,6 @@ class _FactReader:
         for column in entry.columns:
             if column.role in ("key", "skip"):
                 continue
-            self.places[column.predicate] = Place(entry.name, column.name)
             found[column.name] = (
                 self._flag(column, rows) if column.role == "flag" else self._value(column, rows)
             )

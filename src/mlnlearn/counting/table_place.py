@@ -10,9 +10,13 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
-from mlnlearn.counting.dialect import POSTGRESQL
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnlearn.counting.dialect import DUCKDB, POSTGRESQL, Dialect
 from mlnlearn.counting.in_place import (
     declarations_of,
     duckdb_relations,
@@ -20,17 +24,21 @@ from mlnlearn.counting.in_place import (
     postgres_relations,
 )
 from mlnlearn.counting.placed import SqlPlace, placed_database
+from mlnlearn.counting.relational import Relational
 from mlnlearn.counting.sql_engine import StoringServer
+from mlnlearn.data.bands import bands_of
+from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
 from mlnlearn.data.load.columns import NO, YES, sorted_names
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.ddl import read_ddl
-from mlnlearn.data.load.discretize import band_names
+from mlnlearn.data.load.discretize import band_names, cut_numbers
 from mlnlearn.data.load.edits import MappingLike, plain_mapping
 from mlnlearn.data.load.files import TASK
 from mlnlearn.data.load.mapping import ATTRIBUTES, ColumnMapping, TableMapping
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
 from mlnlearn.data.load.reading import OTHER
+from mlnlearn.data.load.tables import ROW
 from mlnlearn.data.load.urls import ServerAddress, is_url, read_url
 from mlnlearn.errors import DataWarning, InputError, Location, raise_all
 from mlnlearn.files import open_input
@@ -42,9 +50,17 @@ MOST_VALUES = 10_000
 """Values of a column that are names; where there are more it is hardly one of few values each."""
 BYTES_OF_ARGUMENT = 40
 """What an argument of a fact takes in memory while families are counted."""
-_NAMES = re.compile("CHAR|TEXT|STRING|INT|BOOL|ENUM|UUID|DATE", re.IGNORECASE)
+_NAMES = re.compile(
+    "CHAR|TEXT|STRING|INT|BOOL|ENUM|UUID|DATE|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC", re.IGNORECASE
+)
 _TEXTS = re.compile("CHAR|TEXT|STRING|CLOB", re.IGNORECASE)
-_NUMBERS = re.compile("INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC", re.IGNORECASE)
+_NUMBERS = re.compile(r"INT(?!ERVAL)|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC", re.IGNORECASE)
+_FRACTIONS = re.compile("DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC", re.IGNORECASE)
+_WHOLE = re.compile(r"INT(?!ERVAL)", re.IGNORECASE)
+_MOMENTS = re.compile("DATE|TIMESTAMP", re.IGNORECASE)
+_ZERO = r"'\.0$', ''"
+MOST_NUMBER = 1.7976931348623157e308
+"""Numbers beyond this are infinite."""
 _WHY = "; without --engine the tables are loaded, and it can be"
 
 
@@ -98,7 +114,7 @@ def tables_in_place(
     unsaid = _unsaid(whole, _tables_of(source, server), kinds)
     raise_all([InputError(text, Location(str(source))) for text in unsaid])
     whole = _ordered(whole, _defined(ddl, kinds, str(source)))
-    raise_all(list(_faults(whole, kinds, str(source))))
+    raise_all(list(_faults(whole, kinds, str(source), server.dialect)))
     found = TablePlace(server, whole, relations, kinds, blanks=blanks)
     found.check(str(source))
     return Loaded(placed_database(found, label), whole)
@@ -244,11 +260,84 @@ class TablePlace(SqlPlace):
         *,
         blanks: bool,
     ) -> None:
-        self.mapping, self.relations, self.kinds, self.blanks = mapping, relations, kinds, blanks
+        self.mapping, self.kinds, self.blanks = mapping, kinds, blanks
+        self.relations, self._given = dict(relations), relations
         schema = _schema(mapping)
         super().__init__(server, schema, {})
+        self._events = {table.type: table.name for table in mapping if table.kind == "event"}
+        for name in self._events.values():
+            self.relations[name] = _with_row_numbers(relations[name])
+        self._numbered = {
+            column.type: (table, column)
+            for table in mapping
+            for column in (table.columns if table.kind != "skip" else ())
+            if is_number(column)
+        }
         for name, table, column in mapping.predicates():
             self.selects[name] = self._facts(table, column)
+
+    @cached_property
+    def _view(self) -> Relational:
+        from mlnlearn.counting.placed_view import PlacedReader  # noqa: PLC0415 - reads this place
+
+        return PlacedReader(self).view()
+
+    def view(self) -> Relational:
+        """Return the tables as row sets: links, names and numbers as arrays."""
+        return self._view
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each table as it is read."""
+        from mlnlearn.counting.placed_view import digests_of  # noqa: PLC0415 - reads this place
+
+        return digests_of(self.view())
+
+    def banded(self, database: Database) -> tuple[tuple[Database], TablesMapping]:
+        """Return a database of these tables with all numbers cut into bands, and its mapping."""
+        if not self._numbered:
+            return (database,), self.mapping
+        numbers: dict[str, list[NDArray[np.float64]]] = {}
+        moments = set()
+        for table in self.mapping:
+            for column in table.columns if table.kind != "skip" else ():
+                if is_number(column):
+                    rows = self.relations[table.name]
+                    cell = self.number(table, column)
+                    select = f"SELECT {cell} AS n FROM {rows}"
+                    found = self.asked(f"SELECT n FROM ({select}) s WHERE n IS NOT NULL")
+                    numbers.setdefault(column.type, []).append(found["n"])
+                    moments |= {column.type} if is_moment(column) else set()
+        cuts = {
+            kind: bands_of(np.concatenate(parts), is_time=kind in moments)
+            for kind, parts in numbers.items()
+        }
+        mapping = self.mapping.with_cuts(cuts)
+        place = TablePlace(self.server, mapping, self._given, self.kinds, blanks=self.blanks)
+        place._dictionaries |= self._dictionaries
+        return (placed_database(place, database.name),), mapping
+
+    def size(self, kind: str) -> int:
+        """Return the number of constants of a type; of events, that of rows."""
+        if kind in self._events:
+            relation = self.relations[self._events[kind]]
+            return self._number(("size", kind), f"SELECT count(*) AS n FROM {relation}")
+        if kind not in self._numbered:
+            return super().size(kind)
+        table, column = self._numbered[kind]
+        cell = self.number(table, column)
+        select = f"SELECT count(DISTINCT {cell}) AS n FROM {self.relations[table.name]}"
+        return self._number(("size", kind), select)
+
+    def names(self, kind: str, start: int, stop: int) -> list[str]:
+        """Load the constants of a type whose codes are in a range; those of events count rows."""
+        if kind in self._events:
+            return [str(code + 1) for code in range(start, stop)]
+        return super().names(kind, start, stop)
+
+    def count(self, name: str) -> int:
+        """Return the number of true atoms of a predicate; of numbers, that of cells."""
+        of_numbers = self.schema[name].arity and self.schema[name].types[-1] in self._numbered
+        return self.listed(name) if of_numbers else super().count(name)
 
     def keys(self, table: TableMapping) -> list[str]:
         """Return the names in a table's key columns, in SQL."""
@@ -256,16 +345,22 @@ class TablePlace(SqlPlace):
 
     def cell(self, table: TableMapping, column: ColumnMapping) -> str:
         """Return the name that a cell holds, in SQL; NULL where it is empty."""
-        dialect, kind = self.server.dialect, self.kinds[table.name][column.name]
+        dialect = self.server.dialect
         raw = dialect.quoted(column.name)
+        if column.name == ROW:
+            return f"CAST({raw} AS {dialect.text})"
+        kind = self.kinds[table.name][column.name]
         if column.cuts:
+            number = self.number(table, column)
             bands = [dialect.literal(name) for name in band_names(column.cuts)]
             ways = [
-                f"WHEN {raw} < {cut!r} THEN {band}"
-                for cut, band in zip(column.cuts, bands, strict=False)
+                f"WHEN {number} < CAST('{cut!r}' AS {dialect.real}) THEN {band}"
+                for cut, band in zip(cut_numbers(column.cuts).tolist(), bands, strict=False)
             ]
-            return f"CASE WHEN {raw} IS NULL THEN NULL {' '.join(ways)} ELSE {bands[-1]} END"
+            return f"CASE WHEN {number} IS NULL THEN NULL {' '.join(ways)} ELSE {bands[-1]} END"
         text = f"CAST({raw} AS {dialect.text})"
+        if _FRACTIONS.search(kind):  # whole numbers lose their .0, as constants do
+            text = f"regexp_replace(CAST(CAST({raw} AS {dialect.real}) AS {dialect.text}), {_ZERO})"
         if self.blanks and _TEXTS.search(kind):
             text = f"CASE WHEN trim({text}) = '' THEN NULL ELSE {text} END"
         if column.values:
@@ -273,6 +368,20 @@ class TablePlace(SqlPlace):
             other = dialect.literal(OTHER)
             text = f"CASE WHEN {text} IS NULL OR {text} IN ({wanted}) THEN {text} ELSE {other} END"
         return text
+
+    def number(self, table: TableMapping, column: ColumnMapping) -> str:
+        """Return the number that a cell holds, or the seconds since 1970 of its moment, in SQL."""
+        dialect, kind = self.server.dialect, self.kinds[table.name][column.name]
+        raw = dialect.quoted(column.name)
+        if is_moment(column):
+            if _TEXTS.search(kind):
+                raw = f"TRY_CAST(trim({raw}) AS TIMESTAMP)"
+            return f"CAST(EXTRACT(EPOCH FROM {raw}) AS {dialect.real})"
+        if _TEXTS.search(kind):
+            return f"TRY_CAST(trim({raw}) AS {dialect.real})"
+        number = f"CAST({raw} AS {dialect.real})"
+        nan = f"CAST('NaN' AS {dialect.real})"
+        return f"nullif({number}, {nan})" if _FRACTIONS.search(kind) else number
 
     def says_yes(self, table: TableMapping, column: ColumnMapping) -> str:
         """Return whether the cell of a flag says yes, in SQL."""
@@ -298,8 +407,16 @@ class TablePlace(SqlPlace):
         """Return statements for a type's constants: keys of its table, or values in order."""
         own = [table for table in self.mapping if table.has_objects and table.type == kind]
         if own:
-            (key,) = self.keys(own[0])
-            return [f"SELECT 0 AS p, {key} AS name FROM {self.relations[own[0].name]}"]
+            (cell,), (key,) = self.keys(own[0]), own[0].keys
+            whole = key.name == ROW or _WHOLE.search(self.kinds[own[0].name][key.name])
+            order = self.server.dialect.quoted(key.name) if whole else 0
+            return [f"SELECT {order} AS p, {cell} AS name FROM {self.relations[own[0].name]}"]
+        if kind in self._numbered:
+            table, column = self._numbered[kind]
+            raise InputError(
+                f"column {table.name}.{column.name} holds numbers, which are no constants in place",
+                hint="give cuts in the mapping; boost reads numbers as they are",
+            )
         columns = [
             (table, column)
             for table in self.mapping
@@ -346,21 +463,33 @@ class TablePlace(SqlPlace):
     def _bad_cells(self, table: TableMapping) -> Iterator[str]:
         relation, keys = self.relations[table.name], self.keys(table)
         empty = {c.name: f"{cell} IS NULL" for c, cell in zip(table.keys, keys, strict=True)}
-        strange = {}
+        strange, odd = {}, {}
         for column in table.columns:
+            if is_number(column) or column.cuts:
+                number = self.number(table, column)
+                worst = f"{number} NOT BETWEEN {-MOST_NUMBER!r} AND {MOST_NUMBER!r}"
+                if _TEXTS.search(self.kinds[table.name][column.name]):
+                    text = self.server.dialect.quoted(column.name)
+                    worst = f"{number} IS NULL AND trim({text}) <> '' OR {worst}"
+                odd[column.name] = worst
             if column.role == "flag" and not column.true:
                 cell = f"lower(trim({self.cell(table, column)}))"
                 strange[column.name] = f"{cell} NOT IN ({self._words(YES | NO)})"
-        asked = [*empty.values(), *strange.values()]
+        asked = [*empty.values(), *strange.values(), *odd.values()]
         counts = [f"count(CASE WHEN {test} THEN 1 END) AS n{k}" for k, test in enumerate(asked)]
         found = [int(n[0]) for n in self.asked(
             f"SELECT {', '.join(counts)} FROM {relation}"
         ).values()]  # fmt: skip
-        for name, number in zip([*empty, *strange], found, strict=True):
-            if number and name in strange:
-                yield f"column {name!r}: {number:,} cells say neither yes nor no; set true"
-            elif number:
-                yield f"column {name!r}: {number:,} cells of a key are empty"
+        for name, cells in zip([*empty, *strange, *odd], found, strict=True):
+            if cells and name in odd:
+                what = "moments" if is_moment(table[name]) else "numbers"
+                yield f"column {name!r}: {cells:,} cells are no {what}"
+            elif cells and name in strange:
+                yield f"column {name!r}: {cells:,} cells say neither yes nor no; set true"
+            elif cells:
+                yield f"column {name!r}: {cells:,} cells of a key are empty"
+        if table.kind == "event":
+            return
         listed = ", ".join(f"{cell} AS a{place}" for place, cell in enumerate(keys))
         groups = ", ".join(f"a{place}" for place in range(len(keys)))
         repeated = (
@@ -369,6 +498,15 @@ class TablePlace(SqlPlace):
         )
         if not any(found) and len(self.asked(repeated)["a0"]):
             yield "rows repeat the key of others"
+
+
+def _with_row_numbers(relation: str) -> str:
+    """Return a relation of DuckDB with a column that numbers its rows, from 1, as they lie."""
+    title = DUCKDB.quoted(ROW)
+    if relation.startswith("read_parquet("):
+        rows = f"{relation[:-1]}, file_row_number=true)"
+        return f"(SELECT * EXCLUDE file_row_number, file_row_number + 1 AS {title} FROM {rows})"
+    return f"(SELECT *, row_number() OVER (ORDER BY rowid) AS {title} FROM {relation})"
 
 
 def _ordered(mapping: TablesMapping, order: Mapping[str, Iterable[str]]) -> TablesMapping:
@@ -427,7 +565,7 @@ def type_of(mapping: TablesMapping, table: TableMapping, column: ColumnMapping) 
 
 
 def _faults(
-    mapping: TablesMapping, kinds: Mapping[str, Mapping[str, str]], source: str
+    mapping: TablesMapping, kinds: Mapping[str, Mapping[str, str]], source: str, dialect: Dialect
 ) -> Iterator[InputError]:
     """Yield what a mapping asks for that the tables do not have, or that is not done in place."""
     for table in mapping:
@@ -437,38 +575,61 @@ def _faults(
         if table.name not in kinds:
             yield InputError("there is no such table", where)
             continue
-        if table.kind == "event":
-            yield InputError(f"rows that nothing names are not numbered in place{_WHY}", where)
+        if table.kind == "event" and dialect is not DUCKDB:
+            yield InputError(f"rows that nothing names are numbered by DuckDB only{_WHY}", where)
         if table.until:
             yield InputError(f"rows are not cut off in time in place{_WHY}", where)
-        if table.has_objects and len(table.keys) != 1:
+        if table.kind == "entity" and len(table.keys) != 1:
             yield InputError("one key column is expected", where)
         for column in table.columns:
             if column.role != "skip":
                 title = f"column {column.name!r}"
-                for fault in _column_faults(column, kinds[table.name]):
+                for fault in _column_faults(column, kinds[table.name], dialect):
                     yield InputError(f"{title}: {fault}", where)
 
 
-def _column_faults(column: ColumnMapping, kinds: Mapping[str, str]) -> Iterator[str]:
+def _column_faults(
+    column: ColumnMapping, kinds: Mapping[str, str], dialect: Dialect
+) -> Iterator[str]:
     if column.name not in kinds:
         yield "there is none"
         return
     kind = kinds[column.name]
-    if column.role in ("number", "time") or column.bins:
+    if column.bins:
         yield f"cuts of numbers and days are not found in place; give cuts{_WHY}"
     elif column.spelled:
         yield f"cells that are spelled as {column.spelled} are not read in place{_WHY}"
-    elif column.cuts and (
-        not _NUMBERS.search(kind) or any(isinstance(cut, str) for cut in column.cuts)
-    ):
-        yield f"{kind} is not cut into bands in place, only numbers are{_WHY}"
-    elif not column.cuts and not _NAMES.search(kind):
-        yield f"{kind} holds no names; give cuts for numbers"
+    elif is_number(column) or column.cuts:
+        fitting = _MOMENTS if is_moment(column) else _NUMBERS
+        scalar = fitting.search(kind) and not kind.endswith("]")
+        if not scalar and not (_TEXTS.search(kind) and dialect is DUCKDB):
+            yield f"{kind} holds no {'moments' if is_moment(column) else 'numbers'}"
+    elif kind.endswith("]") or not _NAMES.search(kind):
+        yield f"{kind} holds no names"
     if column.role in ("flag", "link", *ATTRIBUTES) and not column.predicate:
         yield "the mapping names no predicate; a whole mapping is needed in place"
     if column.role in ATTRIBUTES and not column.type:
         yield "the mapping names no type; a whole mapping is needed in place"
+
+
+def is_number(column: ColumnMapping) -> bool:
+    """Tell whether cells of a column are read as numbers or moments, not as names of bands."""
+    return column.role in ("number", "time") and not column.cuts
+
+
+def is_moment(column: ColumnMapping) -> bool:
+    """Tell whether numbers of a column, cut into bands or not, are moments."""
+    return column.role == "time" or any(isinstance(cut, str) for cut in column.cuts)
+
+
+def warn_of_lost_cells(table: str, column: str, cells: int) -> None:
+    """Say that cells are taken as empty, since they refer to what is not there."""
+    warnings.warn(
+        f"table {table}: {cells:,} cells of {column!r} refer to rows that are not there, and are "
+        "taken as empty",
+        DataWarning,
+        stacklevel=3,
+    )
 
 
 def warn_of_lost(table: str, rows: int) -> None:

@@ -61,16 +61,27 @@ def find_bands(databases: Sequence[Database], bands: int = BANDS) -> dict[str, t
     for kind in numeric_types(databases):
         numbers = np.concatenate([_numbers(database, kind) for database in databases])
         is_time = any(database.domains[kind].time for database in databases)
-        cuts: tuple[Cut, ...] = (
-            find_moments(numbers, bands) if is_time else find_cuts(numbers, bands, "quantile")
-        )
-        rising = np.unique(numbers)
-        if not cuts and len(rising) > 1:
-            # most of the numbers are one and the same, and the lowest: it against all others
-            second = float(rising[1])
-            cuts = (moment_name(second) if is_time else second,)
-        found[kind] = cuts
+        found[kind] = bands_of(numbers, is_time=is_time, bands=bands)
     return found
+
+
+def bands_of(numbers: NDArray[np.float64], *, is_time: bool, bands: int = BANDS) -> tuple[Cut, ...]:
+    """Return where to cut numbers into bands of equal share; nowhere where all are the same.
+
+    Examples
+    --------
+    >>> bands_of(np.array([1.0, 1.0, 1.0, 1.0, 7.0]), is_time=False)
+    (7.0,)
+    """
+    cuts: tuple[Cut, ...] = (
+        find_moments(numbers, bands) if is_time else find_cuts(numbers, bands, "quantile")
+    )
+    rising = np.unique(numbers)
+    if not cuts and len(rising) > 1:
+        # most of the numbers are one and the same, and the lowest: it against all others
+        second = float(rising[1])
+        cuts = (moment_name(second) if is_time else second,)
+    return cuts
 
 
 def _numbers(database: Database, kind: str) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from mlnlearn.data.database import Database
+from mlnlearn.data.placed import DigestedPlace
 from mlnlearn.data.vocabulary import Vocabulary
 from mlnlearn.journal import Identity, Journal
 
@@ -53,6 +54,10 @@ def fingerprint(databases: Sequence[Database]) -> dict[str, str]:
         found[f"declarations of {where}"] = digest(
             [str(schema), *(f"{kind} {names}" for kind, names in schema.declared.items())]
         )
+        place = getattr(database.true, "place", None)
+        if isinstance(place, DigestedPlace):
+            found |= {f"{part} in {where}": text for part, text in place.digests().items()}
+            continue
         for kind in schema.types:
             found[f"constants of {kind} in {where}"] = digest(_constants(database.domains[kind]))
         listed = replace(database, cells={})

@@ -110,7 +110,9 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Vocabulary) or self.names != other.names:
+        if not isinstance(other, Vocabulary) or len(self) != len(other):
+            return False
+        if tuple(self.names) != tuple(other.names):
             return False
         return (self.numbers is None) == (other.numbers is None) and self.time == other.time
 

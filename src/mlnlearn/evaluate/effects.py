@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 500
+_SEEN = 50_000  # rows by which is told what values there are
 _POINTS = 21
 
 
@@ -92,8 +93,9 @@ def number_effects(model: RelationalModel, data: Data, most: int = 6) -> list[Nu
     view = relational(data.databases, data.mapping)
     base = examples_of(view, Place(model.row_set, model.column)).base
     used = model.used_for(view)
-    columns = used.columns(view, base)
-    chosen = np.linspace(0, base.rows - 1, min(_ROWS, base.rows)).astype(np.int64)
+    seen = np.linspace(0, base.rows - 1, min(_SEEN, base.rows)).astype(np.int64)
+    columns = used.columns(view, base, seen)
+    chosen = np.linspace(0, len(seen) - 1, min(_ROWS, len(seen))).astype(np.int64)
     rows = {f: Values(v.values[chosen], v.names) for f, v in columns.items()}
     scores = used.scores_of(rows, len(chosen))
     found = [

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.arrays import Codes
 from mlnlearn.counting.examples import RowExamples
-from mlnlearn.counting.relational import Number, Relational
+from mlnlearn.counting.relational import LinkedPlace, Number, Relational
 from mlnlearn.data.database import Database, are_among
 from mlnlearn.data.load.data import Data
 from mlnlearn.data.load.declared import declared_mapping
@@ -27,6 +27,11 @@ def withheld(data: Data, view: Relational, examples: RowExamples, rows: Mask) ->
             hint="name it as the target of tables_data, or read the table as events: "
             'kind = "event" in a mapping',
         )
+    if isinstance(getattr(data.databases[0].true, "place", None), LinkedPlace):
+        from mlnlearn.counting.placed_view import without_labels  # noqa: PLC0415 - loads SQL
+
+        hidden = without_labels(data.databases[0], data.tables, examples, rows)
+        return replace(data, databases=(hidden,))
     databases = []
     for number, database in enumerate(data.databases):
         chosen = rows & (examples.base.part == number)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mlnlearn.counting.examples import examples_of, find_place
 from mlnlearn.counting.relational import relational
+from mlnlearn.counting.table_place import left_in_place
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.task_data import TaskData, relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
@@ -195,6 +196,8 @@ class ScoredModel(Shown):
     def _read(self, data: DataLike) -> TaskData:
         """Read tables as those were read that the model was learned from."""
         mapping = getattr(self.model, "mapping", None)
+        if isinstance(data, str | Path) and (left := left_in_place(data, mapping=mapping)):
+            return TaskData(left, None)
         if mapping is not None and isinstance(data, abc.Mapping | str | Path):
             return tables_data(data, mapping=mapping)
         return TaskData(as_data(data), None)
@@ -225,11 +228,9 @@ def _rows_of_net(
     asked = ~examples.known if only_empty else np.ones(len(examples.known), np.bool_)
     hidden = withheld(data, view, examples, asked)
     values = answers_for(model, hidden, view, examples, asked)
-    names = row_names(view, examples.base)
     rows = np.flatnonzero(asked)
-    answers = RowAnswers(
-        rows, [names[row] for row in rows.tolist()], examples.classes, values, target=target
-    )
+    names = row_names(view, examples.base, rows)
+    answers = RowAnswers(rows, names, examples.classes, values, target=target)
     return answers.in_order_of(read.keys_of(examples.home.row_set))
 
 
@@ -326,8 +327,9 @@ def rules_of(model: Any, target: str, most: int) -> list[ShownRule]:
 
 def _read(data: DataLike, target: str) -> Data:
     """Read data for a target: a table of links whose key it is part of is read as events."""
-    found = as_data(data)
+    left = left_in_place(data) if isinstance(data, str | Path) else None
+    found = left or as_data(data)
     mapping = found.mapping
-    if isinstance(data, str | Path) and mapping is not None and relationship_of(mapping, target):
+    if isinstance(data, str | Path) and not left and mapping and relationship_of(mapping, target):
         return tables_data(data, target=target).data
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlnlearn.counting.examples import RowExamples
 from mlnlearn.data.load.data import Data
+from mlnlearn.data.placed import PlacedFacts
 from mlnlearn.evaluate.held_out import predicate_of, unlisted
 from mlnlearn.registry import LEARNERS
 
@@ -48,6 +49,8 @@ def portfolio_for(data: Data, examples: RowExamples) -> Portfolio:
 
 def _reason(data: Data, examples: RowExamples) -> str:
     """Say why nothing but the first learner applies; nothing where others do."""
+    if isinstance(data.databases[0].true, PlacedFacts):
+        return "trials need the tables in memory"
     if not len(examples.classes):
         return "it predicts no numbers"
     if examples.base.times is not None:

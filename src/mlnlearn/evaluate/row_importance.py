@@ -52,8 +52,7 @@ def row_importances(model: RelationalModel, data: Data, most: int = 10) -> dict[
         return {}
     chosen = known[np.linspace(0, len(known) - 1, min(_ROWS, len(known))).astype(np.int64)]
     used = model.used_for(view)
-    columns = used.columns(view, examples.base)
-    rows = {f: Values(v.values[chosen], v.names) for f, v in columns.items()}
+    rows = used.columns(view, examples.base, chosen)
     label, weight = examples.label[chosen], examples.weight[chosen]
     scores = used.scores_of(rows, len(chosen))
     spread = max(float(np.average((scores[:, 0] - label) ** 2, weights=weight)), _TINY)

@@ -119,27 +119,32 @@ def explain_rows(
     view = relational(data.databases, data.mapping)
     home = Place(model.row_set, model.column)
     base = examples_of(view, home).base
-    known = row_names(view, base)
-    rows = list(range(min(most, base.rows)))
+    rows = np.arange(base.rows if names is not None else min(most, base.rows))
+    called = row_names(view, base, rows)
     if names is not None:
-        places = {name: row for row, name in enumerate(known)}
+        places = {name: row for row, name in enumerate(called)}
         missing = [name for name in names if name not in places]
         if missing:
             raise InputError(
                 f"{model.row_set} has no row {missing[0]!r}",
                 hint=f"there are: {', '.join(list(places)[:8])}, …",
             )
-        rows = [places[name] for name in names]
-    values = row_answers(model, view, base)
+        rows = np.array([places[name] for name in names], np.int64)
+        called = list(names)
     used = model.used_for(view)
-    columns = used.columns(view, base)
+    columns = used.columns(view, base, rows)
+    if model.collective:
+        values = row_answers(model, view, base)[rows]
+    else:
+        scores = used.scores_of(columns, len(rows))
+        values = used.chances(scores) if model.classes else scores
     moments = is_time(view, home)
     unit = "days added" if moments else "log-odds" if model.classes else "added"
-    for row in rows:
+    for row, name in enumerate(called):
         effects = used.effects(columns, row)
-        scores = sum(effects.values(), np.zeros(model.outputs))
-        pick, against = contrast(model.kind, model.classes, scores)
+        total = sum(effects.values(), np.zeros(model.outputs))
+        pick, against = contrast(model.kind, model.classes, total)
         pick = pick / SECONDS_OF_A_DAY if moments else pick
         parts = by_size(Contribution(said, None, float(pick @ e)) for said, e in effects.items())
         answer, chance = shown_answer(model.classes, values[row], moments)
-        yield RowReasons(known[row], model.called, answer, chance, against, parts, unit)
+        yield RowReasons(name, model.called, answer, chance, against, parts, unit)

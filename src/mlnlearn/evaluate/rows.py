@@ -176,13 +176,13 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
     home = Place(model.row_set, model.column)
     examples = examples_of(view, home)
     rows = np.flatnonzero(~examples.known) if only_empty else np.arange(examples.base.rows)
-    names = row_names(view, examples.base)
+    names = row_names(view, examples.base, rows)
     if model.timed and not model.lagged:
         _warn_of_old_facts(view, examples.base)
     values = row_answers(model, view, examples.base)[rows]
     return RowAnswers(
         rows,
-        [names[row] for row in rows.tolist()],
+        names,
         model.classes,
         values,
         is_time(view, home),
@@ -211,22 +211,32 @@ def is_time(view: Relational, home: Place) -> bool:
     return isinstance(column, Number) and column.is_time
 
 
-def row_names(view: Relational, base: RowSet) -> list[str]:
-    """Return what names each row: its own name, or the names of what it relates."""
+def row_names(view: Relational, base: RowSet, rows: NDArray[np.integer]) -> list[str]:
+    """Return what names rows: their own names, or the names of what they relate.
+
+    Parameters
+    ----------
+    view, base
+        The data, and the row set.
+    rows
+        The numbers of those that are asked for.
+    """
     own = base.columns.get(NAME)
     if isinstance(own, Nominal):
-        return [own.names[code] for code in own.codes.tolist()]
-    parts = [_named(view, column) for column in base.columns.values() if isinstance(column, Link)]
+        return [own.names[code] for code in own.codes[rows].tolist()]
+    parts = [
+        _named(view, column, rows) for column in base.columns.values() if isinstance(column, Link)
+    ]
     if not parts:
-        return [str(row + 1) for row in range(base.rows)]
+        return [str(row + 1) for row in rows.tolist()]
     return [", ".join(names) for names in zip(*parts, strict=True)]
 
 
-def _named(view: Relational, link: Link) -> list[str]:
+def _named(view: Relational, link: Link, rows: NDArray[np.integer]) -> list[str]:
     there = view[link.to].columns[NAME]
     assert isinstance(there, Nominal)
-    names = [there.names[code] for code in there.codes.tolist()]
-    return [names[code] if code >= 0 else "" for code in link.codes.tolist()]
+    codes = np.append(there.codes, np.int32(-1))[link.codes[rows]]
+    return [there.names[code] if code >= 0 else "" for code in codes.tolist()]
 
 
 @dataclass(frozen=True, eq=False)

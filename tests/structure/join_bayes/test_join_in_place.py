@@ -18,7 +18,9 @@ from join_worlds import (
     chain_tables,
     counter_of,
     flag_tables,
+    frames_of,
     self_tables,
+    write,
 )
 from mlnlearn.counting import table_place
 from mlnlearn.errors import DataWarning
@@ -30,36 +32,6 @@ from mlnlearn.structure.join_bayes.placed_counts import PlacedCounter
 from mlnlearn.structure.join_bayes.placed_data import PlacedData
 from mlnlearn.structure.join_bayes.placed_features import placed_rows
 from mlnlearn.structure.join_bayes.rules import Family, table_rules
-
-
-def frames_of(loaded):
-    """The tables of a database, as frames by name."""
-    database, mapping = loaded
-    frames = {}
-    for table in mapping:
-        if table.has_objects:
-            rows = [(name,) for name in database.domains[table.type].names]
-        else:
-            rows = list(database.rows(table.predicate))
-        columns = {key.name: [row[k] for row in rows] for k, key in enumerate(table.keys)}
-        for column in table.columns:
-            if column.role == "flag":
-                true = set(database.rows(column.predicate))
-                columns[column.name] = ["yes" if row in true else "no" for row in rows]
-            elif column.role in ("value", "link"):
-                cells = {row[:-1]: row[-1] for row in database.rows(column.predicate)}
-                columns[column.name] = [cells.get(row) for row in rows]
-        frames[table.name] = pd.DataFrame(columns)
-    return frames
-
-
-def write(loaded, folder):
-    folder.mkdir(exist_ok=True)
-    for name, frame in frames_of(loaded).items():
-        with duckdb.connect() as connection:
-            connection.register("rows", frame)
-            connection.execute(f"COPY (SELECT * FROM rows) TO '{folder}/{name}.parquet'")
-    return ml.tables_data(folder, mapping=loaded.mapping).data
 
 
 def parts_of(model):
@@ -246,9 +218,11 @@ def test_numbers_are_cut_by_the_server(tmp_path):
         ("('A', 'f'), ('B', ' ')", {}, "sex: 1 cells are empty"),
         ("('A', 'f'), ('A', 'm')", {}, "repeat the key"),
         ("('A', 'f'), (NULL, 'm')", {}, "1 cells of a key are empty"),
-        ("('A', 'f')", {'"entity"': '"event"'}, "rows that nothing names"),
-        ("('A', 'f')", {'as = "value"': 'as = "number"'}, "cuts of numbers and days"),
-        ("('A', 1.5)", {}, "holds no names"),
+        ("('A', 'f')", {'as = "value"': 'as = "number"'}, "1 cells are no numbers"),
+        ("('A', 'inf'::DOUBLE)", {'as = "value"': 'as = "number"'}, "1 cells are no numbers"),
+        ("('A', 'soon')", {'as = "value"': 'as = "time"'}, "1 cells are no moments"),
+        ("('A', TRUE)", {'as = "value"': 'as = "number"'}, "BOOLEAN holds no numbers"),
+        ("('A', [1])", {}, "holds no names"),
         ("('A', 'f')", {', type = "sex_value"': ""}, "names no type"),
         ("('A', 'f')", {"columns.sex": "columns.gender"}, "says nothing of column 'sex'"),
         ("('A', 'f')", {"[person]": "[people]"}, "says nothing of table 'person'"),

@@ -6,7 +6,7 @@ from collections import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from mlnlearn.data.bands import banded, find_bands
 from mlnlearn.data.database import Database
@@ -58,12 +58,24 @@ class Data:
 
         Data without numbers are returned as they are.
         """
+        place = getattr(self.databases[0].true, "place", None)
+        if isinstance(place, NumberPlace):
+            return Data(*place.banded(self.databases[0]))
         cuts = find_bands(self.databases)
         if not cuts:
             return self
         databases = tuple(banded(database, cuts) for database in self.databases)
         mapping = None if self.mapping is None else self.mapping.with_cuts(cuts)
         return replace(self, databases=databases, mapping=mapping)
+
+
+@runtime_checkable
+class NumberPlace(Protocol):
+    """Where tables with numbers lie, which are cut into bands there."""
+
+    def banded(self, database: Database) -> tuple[tuple[Database], Mapping]:
+        """Return the database with all numbers cut into bands, and its mapping."""
+        ...
 
 
 DataLike: TypeAlias = (

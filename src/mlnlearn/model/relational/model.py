@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -50,7 +50,10 @@ from mlnlearn.model.relational.rules import RuleList
 from mlnlearn.model.relational.trees import FeatureNode, axis_of, features_of, tree_scores
 from mlnlearn.model.shown import ShownRule
 from mlnlearn.notebook import Shown, ShownTable
+from mlnlearn.resources import in_use
 from mlnlearn.syntax.mln import parse_mln
+
+_BYTES, _FEWEST_AT_ONCE = 8, 10_000  # of a value; of the rows that are answered together
 
 special = late("scipy.special")
 
@@ -140,11 +143,20 @@ class RelationalModel(Shown, Plots, SavedModel):
             alone=None if other.alone is None else self.with_trees_of(other.alone),
         )
 
-    def columns(self, view: Relational, base: RowSet) -> dict[AnyFeature, Values]:
-        """Return the values of all features for the rows of a set.
+    def columns(
+        self, view: Relational, base: RowSet, rows: NDArray[np.integer] | None = None
+    ) -> dict[AnyFeature, Values]:
+        """Return the values of all features for the rows of a set, or for some of them.
 
         Labels that the data tell are read of other rows, never of the row itself.
         """
+        (found,) = self._columns_by_part(view, base, [rows])
+        return found
+
+    def _columns_by_part(
+        self, view: Relational, base: RowSet, parts: Iterable[NDArray[np.integer] | None]
+    ) -> Iterator[dict[AnyFeature, Values]]:
+        """Yield the values of all features for some rows after others."""
         home = Place(self.row_set, self.column)
         if self.lagged:
             base = seen_earlier(base, overdue(view, base))
@@ -152,7 +164,8 @@ class RelationalModel(Shown, Plots, SavedModel):
         if any(reads_own(feature, home) for feature in self.features()):
             folds = asked_folds(view, home, base)
             evaluator = OwnEvaluator(view, self.timed, self.until, home=home, folds=folds)
-        return {feature: evaluator.values(feature, base) for feature in self.features()}
+        for rows in parts:
+            yield {feature: evaluator.values(feature, base, rows) for feature in self.features()}
 
     def scores(self, view: Relational, base: RowSet) -> Floats:
         """Return the scores of rows, shape (rows, outputs).
@@ -165,7 +178,13 @@ class RelationalModel(Shown, Plots, SavedModel):
             The rows.
         """
         used = self.used_for(view)
-        return used.scores_of(used.columns(view, base), base.rows)
+        width = _BYTES * max(len(used.features()), 1)
+        number = max(in_use().nbytes // 4 // width, _FEWEST_AT_ONCE)
+        starts = range(0, max(base.rows, 1), number)
+        parts = [np.arange(start, min(start + number, base.rows)) for start in starts]
+        found = used._columns_by_part(view, base, parts)
+        scores = [used.scores_of(each, len(rows)) for rows, each in zip(parts, found, strict=True)]
+        return np.concatenate(scores)
 
     def used_for(self, view: Relational) -> RelationalModel:
         """Return the model that answers for data: `alone` where they tell no label at all."""
