@@ -11,12 +11,12 @@ import numpy as np
 from mlnlearn.counting.examples import examples_of
 from mlnlearn.counting.relational import Place, relational
 from mlnlearn.data.load.data import Data
-from mlnlearn.errors import InputError
 from mlnlearn.evaluate.rows import (
     SECONDS_OF_A_DAY,
     is_time,
     row_answers,
     row_names,
+    rows_named,
     shown_answer,
 )
 from mlnlearn.model.explanation import Contribution, by_size
@@ -122,14 +122,7 @@ def explain_rows(
     known = row_names(view, base)
     rows = list(range(min(most, base.rows)))
     if names is not None:
-        places = {name: row for row, name in enumerate(known)}
-        missing = [name for name in names if name not in places]
-        if missing:
-            raise InputError(
-                f"{model.row_set} has no row {missing[0]!r}",
-                hint=f"there are: {', '.join(list(places)[:8])}, …",
-            )
-        rows = [places[name] for name in names]
+        rows = rows_named(known, names, model.row_set)
     values = row_answers(model, view, base)
     used = model.used_for(view)
     columns = used.columns(view, base)
