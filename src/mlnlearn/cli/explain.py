@@ -33,6 +33,7 @@ from mlnlearn.errors import InputError
 
 if TYPE_CHECKING:  # loading the models can wait until the command runs
     from mlnlearn.model.explanation import Explanation
+    from mlnlearn.structure.saved import AnyModel
 
 
 def explain(
@@ -84,17 +85,7 @@ def explain(
         explain_triple(model, triples, order, triple, json=json)
         return
     if row and tables is not None:
-        learned = ml.load_model(model)
-        if isinstance(learned, ml.JoinBayesModel):
-            _check_of_net(target, task)
-            data = data_for(model, learned, tables, schema, mapping)
-            _show(ml.explain_net(learned, data, target, row), json=json)
-            return
-        if not isinstance(learned, ml.RelationalModel):
-            raise InputError("--row: the model is none of rows of tables", hint="give --atom")
-        if target:
-            raise InputError("--target: the model knows what it predicts", hint="leave it out")
-        explain_row(learned, tables, row, task, schema=schema, json=json)
+        _explain_row(model, tables, row, target, task, schema, mapping, json=json)
         return
     if row or target or task is not None:
         raise InputError("--row and --task go with --tables, --target and --task with --row")
@@ -103,17 +94,34 @@ def explain(
             "--atom: name a ground atom",
             hint='such as "advisedBy(Anna,Bob)"; or a row of --tables, with --row',
         )
-    found = ml.load_model(model) if tables is not None else read_model(model)
-    paths = (db or []) + (more or [])
-    if tables is not None:
-        if paths:
-            raise InputError("give the data with --db or with --tables, not both")
-        database = tables_for(model, found, tables, schema, mapping)
-    else:
-        found, database = evidence_for(read_model(model), one_database(paths), schema)
+    found, database = _asked(model, (db or []) + (more or []), tables, schema, mapping)
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
-    explained = ml.explain(found, database, atom, open=opened, closed=shut)
-    _show(explained, json=json)
+    _show(ml.explain(found, database, atom, open=opened, closed=shut), json=json)
+
+
+def _explain_row(
+    model: Path,
+    tables: str,
+    row: str,
+    target: str,
+    task: Path | None,
+    schema: Path | None,
+    mapping: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Explain what a model of one column says of a row, or a net of all columns of one of them."""
+    learned = ml.load_model(model)
+    if isinstance(learned, ml.JoinBayesModel):
+        _check_of_net(target, task)
+        data = data_for(model, learned, tables, schema, mapping)
+        _show(ml.explain_net(learned, data, target, row), json=json)
+        return
+    if not isinstance(learned, ml.RelationalModel):
+        raise InputError("--row: the model is none of rows of tables", hint="give --atom")
+    if target:
+        raise InputError("--target: the model knows what it predicts", hint="leave it out")
+    explain_row(learned, tables, row, task, schema=schema, json=json)
 
 
 def _check_of_net(target: str, task: Path | None) -> None:
@@ -125,6 +133,22 @@ def _check_of_net(target: str, task: Path | None) -> None:
             "--target: the model is of all columns",
             hint="name the one to explain, as TABLE.COLUMN; or give --atom in place of --row",
         )
+
+
+def _asked(
+    model: Path,
+    paths: list[Path],
+    tables: str | None,
+    schema: Path | None,
+    mapping: Path | None,
+) -> tuple[AnyModel, ml.Database]:
+    """Read a model and the database that it is asked about."""
+    if tables is None:
+        return evidence_for(read_model(model), one_database(paths), schema)
+    found = ml.load_model(model)
+    if paths:
+        raise InputError("give the data with --db or with --tables, not both")
+    return found, tables_for(model, found, tables, schema, mapping)
 
 
 def _show(explained: Explanation, *, json: bool) -> None:
