@@ -90,6 +90,7 @@ from mlnlearn.evaluate.learned import rules_of as rules_of
 from mlnlearn.evaluate.learned import scored_learner as scored_learner
 from mlnlearn.evaluate.measure import measured as measured
 from mlnlearn.evaluate.metrics import scores as scores
+from mlnlearn.evaluate.net_rows import explain_net as explain_net
 from mlnlearn.evaluate.predictions import predict_examples as predict_examples
 from mlnlearn.evaluate.row_importance import row_importances as row_importances
 from mlnlearn.evaluate.row_reasons import explain_rows as explain_rows

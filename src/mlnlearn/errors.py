@@ -64,12 +64,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("Smoke", ["smokes", "friends"]), nearest("weather", ["smokes", "friends"])
     ('smokes', '')
     """
+    return next(iter(near_names(name, known, 1)), "")
+
+
+def near_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Return the known names that are like the given one, those most like it first.
+
+    Examples
+    --------
+    >>> near_names("c-17", ["c17", "c-71", "d2"])
+    ['c17', 'c-71']
+    """
     lowered = {other.lower(): other for other in known}
     # of use to those who read a few complaints about a few names; else it takes too long
     if len(name) > _LONGEST_COMPARED or len(lowered) > _MOST_COMPARED:
-        return ""
-    near = get_close_matches(name.lower(), lowered, n=1)
-    return lowered[near[0]] if near else ""
+        return []
+    return [lowered[near] for near in get_close_matches(name.lower(), lowered, n=most)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

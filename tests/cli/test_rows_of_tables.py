@@ -164,6 +164,36 @@ def test_a_row_is_explained_by_what_is_known_of_it(shop, program, monkeypatch):
     assert "client has no row 'nobody'" in err
 
 
+def test_a_row_is_explained_by_a_net_of_all_columns(shop, program, monkeypatch):
+    monkeypatch.chdir(shop)
+    code, _, err = program("learn", "--learner", "laj-dt", *TABLES, "--out", "net.json")
+    assert code == 0, err
+    ask = ("explain", "--model", "net.json", *TABLES, "--row", "k0")
+    code, out, err = program(*ask, "--target", "buy.rating", "--json")
+    assert code == 1
+    assert "buy has no row 'k0'" in err
+    code, out, err = program(*ask, "--target", "client.rich", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["atom"] == 'rich("k0")'
+    code, out, _ = program("explain", "--model", "net.json", *TABLES, "--atom", 'rich("k0")')
+    assert code == 0
+    assert f"probability {found['probability']:.4f}" in out  # which no other row tells
+    assert program(*ask, "--target", "client.rich")[1] == out
+    for more, said in (
+        ((), "--target: the model is of all columns"),
+        (("--target", "client.wealthy"), "client.wealthy"),
+        (("--target", "client.rich", "--task", "t.csv"), "--task"),
+    ):
+        code, _, err = program(*ask, *more)
+        assert code == 1
+        assert said in err
+    model = learned(program, shop, monkeypatch, "client.rich")
+    asked = ("explain", "--model", model, *TABLES, "--target", "client.rich")
+    assert "leave it out" in program(*asked, "--row", "k0")[2]
+    assert "--target" in program(*asked, "--atom", "rich(k0)")[2]
+
+
 def test_a_page_on_a_model_of_rows(shop, program, monkeypatch):
     model = learned(program, shop, monkeypatch, "client.rich")
     code, _, err = program("report", "--model", model, *TABLES, "--out", "page.html")

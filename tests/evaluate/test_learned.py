@@ -101,9 +101,69 @@ def test_a_net_of_all_columns_answers_for_rows_of_one(tmp_path):
         assert (said == (age > 40)).mean() > 0.95  # from the other columns, not from the label
         assert (said == left).mean() < 0.95
         assert len(model.query(tables, only_empty=True)) == 0
-        with pytest.raises(ml.InputError, match="'c3' is no atom") as refused:
-            model.explain(tables, "c3")
-        assert "left(customer" in refused.value.hint
+
+
+def friends(rows):
+    """Who has friends in a bad mood is in one, too; those in one mostly leave."""
+    rng = np.random.default_rng(0)
+    mood, friend = rng.choice(["good", "bad", "so-so"], rows), rng.integers(0, rows, rows)
+    for _ in range(3):
+        mood = np.where(rng.random(rows) < 0.85, mood[friend], mood)
+    left = rng.random(rows) < np.where(mood == "bad", 0.9, 0.1)
+    names = np.array([f"c{n}" if n else "c(0)" for n in range(rows)])
+    cells = {"id": names, "mood": mood, "left": np.where(left, "yes", "no")}
+    others = [names[friend], np.roll(names, 1)]
+    pairs = pl.DataFrame({"one": np.tile(names, 2), "other": np.concatenate(others)})
+    return {"customer": pl.DataFrame(cells), "friends": pairs.unique(maintain_order=True)}
+
+
+@pytest.fixture(scope="module")
+def net():
+    """Tables, and a net of all of their columns."""
+    tables = friends(300)
+    return tables, ml.LAJDT().fit(ml.as_data(tables)).model
+
+
+@pytest.mark.parametrize("column", ["left", "mood"])
+def test_a_net_says_why_of_the_answer_for_a_row(net, column):
+    tables, model = net
+    scored = ml.ScoredModel(f"customer.{column}", model, ml.Notes(), None)
+    told = {row["row"]: row for row in scored.query(tables).records()}
+    data = ml.as_data(tables).databases[0]
+    by_others = 0.0
+    for name in ("c(0)", *(f"c{n}" for n in range(10, 50))):
+        why = scored.explain(tables, name)
+        value = (told[name]["prediction"],) if column == "mood" else ()
+        assert tuple(term.name for term in why.atom.terms) == (name, *value)
+        assert why.probability == pytest.approx(float(told[name]["probability"]), abs=1e-5)
+        assert sum(part.log_odds for part in why.contributions) == pytest.approx(why.log_odds)
+        given_all = scored.explain(tables, str(why.atom))
+        assert given_all == model.explain(data, why.atom)
+        by_others = max(by_others, abs(given_all.probability - why.probability))
+    # where an atom is named, the moods of friends are known
+    assert (by_others > 0.1) == (column == "mood")
+
+
+def test_a_net_says_why_where_no_value_is_known(net):
+    tables, model = net
+    scored = ml.ScoredModel("customer.mood", model, ml.Notes(), None)
+    empty = pl.lit(None, dtype=pl.String).alias("mood")
+    asked = {**tables, "customer": tables["customer"].with_columns(empty)}
+    for name in ("c10", "c11", "c12"):
+        assert scored.explain(asked, name) == scored.explain(tables, name)
+
+
+def test_a_row_that_a_net_is_asked_about_must_be_there(net):
+    tables, model = net
+    scored = ml.ScoredModel("customer.mood", model, ml.Notes(), None)
+    with pytest.raises(ml.InputError, match="customer has no row 'c333'") as refused:
+        scored.explain(tables, "c333")
+    assert "c33" in refused.value.hint
+    with pytest.raises(ml.InputError, match="no row 'Anna'") as refused:
+        scored.explain(tables, "Anna")
+    assert refused.value.hint.startswith("there are: c(0), c1")
+    by_links = ml.ScoredModel("friends", model, ml.Notes(), None)
+    assert by_links.explain(tables, 'friends("c10","c11")').atom.predicate.name == "friends"
 
 
 def test_atoms_of_a_database_are_asked_one_database_at_a_time():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,9 +27,13 @@ from mlnlearn.cli.options import (
 )
 from mlnlearn.cli.rows import explain_row
 from mlnlearn.cli.show import console, heading, print_json, print_table
-from mlnlearn.cli.sources import evidence_for, tables_for
+from mlnlearn.cli.sources import data_for, evidence_for, tables_for
 from mlnlearn.cli.triples import explain_triple
 from mlnlearn.errors import InputError
+
+if TYPE_CHECKING:  # loading the models can wait until the command runs
+    from mlnlearn.model.explanation import Explanation
+    from mlnlearn.structure.saved import AnyModel
 
 
 def explain(
@@ -44,6 +49,14 @@ def explain(
             metavar="KEY",
             help="Instead of --atom, of a model of tables: the key of a row, or the number of a "
             "row of the --task.",
+            show_default=False,
+        ),
+    ] = "",
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE.COLUMN",
+            help="With --row, of a net of all columns: which column to explain.",
             show_default=False,
         ),
     ] = "",
@@ -72,28 +85,74 @@ def explain(
         explain_triple(model, triples, order, triple, json=json)
         return
     if row and tables is not None:
-        learned = ml.load_model(model)
-        if not isinstance(learned, ml.RelationalModel):
-            raise InputError("--row: the model is none of rows of tables", hint="give --atom")
-        explain_row(learned, tables, row, task, schema=schema, json=json)
+        _explain_row(model, tables, row, target, task, schema, mapping, json=json)
         return
-    if row or task is not None:
-        raise InputError("--row and --task go with --tables, and --task with --row")
+    if row or target or task is not None:
+        raise InputError("--row and --task go with --tables, --target and --task with --row")
     if not atom:
         raise InputError(
             "--atom: name a ground atom",
             hint='such as "advisedBy(Anna,Bob)"; or a row of --tables, with --row',
         )
-    found = ml.load_model(model) if tables is not None else read_model(model)
-    paths = (db or []) + (more or [])
-    if tables is not None:
-        if paths:
-            raise InputError("give the data with --db or with --tables, not both")
-        database = tables_for(model, found, tables, schema, mapping)
-    else:
-        found, database = evidence_for(read_model(model), one_database(paths), schema)
+    found, database = _asked(model, (db or []) + (more or []), tables, schema, mapping)
     opened, shut = names(open_predicates, "--open"), names(closed, "--closed")
-    explained = ml.explain(found, database, atom, open=opened, closed=shut)
+    _show(ml.explain(found, database, atom, open=opened, closed=shut), json=json)
+
+
+def _explain_row(
+    model: Path,
+    tables: str,
+    row: str,
+    target: str,
+    task: Path | None,
+    schema: Path | None,
+    mapping: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Explain what a model of one column says of a row, or a net of all columns of one of them."""
+    learned = ml.load_model(model)
+    if isinstance(learned, ml.JoinBayesModel):
+        _check_of_net(target, task)
+        data = data_for(model, learned, tables, schema, mapping)
+        _show(ml.explain_net(learned, data, target, row), json=json)
+        return
+    if not isinstance(learned, ml.RelationalModel):
+        raise InputError("--row: the model is none of rows of tables", hint="give --atom")
+    if target:
+        raise InputError("--target: the model knows what it predicts", hint="leave it out")
+    explain_row(learned, tables, row, task, schema=schema, json=json)
+
+
+def _check_of_net(target: str, task: Path | None) -> None:
+    """Refuse what cannot be asked of a net of all columns."""
+    if task is not None:
+        raise InputError("--task: the model is not one that learn --task made")
+    if not target:
+        raise InputError(
+            "--target: the model is of all columns",
+            hint="name the one to explain, as TABLE.COLUMN; or give --atom in place of --row",
+        )
+
+
+def _asked(
+    model: Path,
+    paths: list[Path],
+    tables: str | None,
+    schema: Path | None,
+    mapping: Path | None,
+) -> tuple[AnyModel, ml.Database]:
+    """Read a model and the database that it is asked about."""
+    if tables is None:
+        return evidence_for(read_model(model), one_database(paths), schema)
+    found = ml.load_model(model)
+    if paths:
+        raise InputError("give the data with --db or with --tables, not both")
+    return found, tables_for(model, found, tables, schema, mapping)
+
+
+def _show(explained: Explanation, *, json: bool) -> None:
+    """Print why an atom is probable or not."""
     if json:
         print_json(
             {

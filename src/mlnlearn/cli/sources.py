@@ -69,6 +69,13 @@ def keep_mapping(path: Path, model: Any, data: ml.Data) -> None:
 def tables_for(
     path: Path, model: Any, tables: str, schema: Path | None, mapping: Path | None = None
 ) -> ml.Database:
+    """Read tables as the database that a model is asked about, see `data_for`."""
+    return data_for(path, model, tables, schema, mapping).databases[0]
+
+
+def data_for(
+    path: Path, model: Any, tables: str, schema: Path | None, mapping: Path | None = None
+) -> ml.Data:
     """Read tables as those were read that a model was learned from, where that is known.
 
     It is where the model says so, or a mapping beside it does; or where one is given.
@@ -78,9 +85,8 @@ def tables_for(
     known = beside if own is None and beside.is_file() else own and own.without_limits()
     declared = ml.declarations_of(tables, schema)
     if declared is not None and mapping is None and known is None:
-        return ml.facts_in_place(tables, declared)
-    found = ml.tables_data(tables, ddl=schema, mapping=mapping or known)
-    return found.data.databases[0]
+        return ml.Data((ml.facts_in_place(tables, declared),))
+    return ml.tables_data(tables, ddl=schema, mapping=mapping or known).data
 
 
 def background_of(folders: Sequence[Path]) -> ml.BoostSRLData | None:

@@ -12,21 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mlnlearn.counting.examples import examples_of, find_place
-from mlnlearn.counting.relational import relational
 from mlnlearn.counting.table_place import left_in_place
 from mlnlearn.data.load.data import Data, DataLike, as_data
 from mlnlearn.data.load.task_data import TaskData, relationship_of, tables_data
 from mlnlearn.errors import DataWarning, InputError
 from mlnlearn.evaluate.auto import Auto, AutoNotes
-from mlnlearn.evaluate.held_out import HeldOut, answers_for, held_out_scores, predicate_of
-from mlnlearn.evaluate.held_out_data import withheld
+from mlnlearn.evaluate.held_out import HeldOut, held_out_scores
 from mlnlearn.evaluate.leaks import future_leaks
+from mlnlearn.evaluate.net_rows import explain_net, net_rows
 from mlnlearn.evaluate.portfolio import member
 from mlnlearn.evaluate.row_reasons import RowReasons, explain_rows
-from mlnlearn.evaluate.rows import RowAnswers, predict_rows, row_names
+from mlnlearn.evaluate.rows import RowAnswers, predict_rows
 from mlnlearn.model.answers import Answers
 from mlnlearn.model.boosted.model import BoostedModel
 from mlnlearn.model.explanation import Explanation
@@ -98,7 +94,7 @@ class ScoredModel(Shown):
             rows = predict_rows(self.model, read.data, only_empty=only_empty)
             return rows.in_order_of(read.keys_of(self.model.row_set))
         if isinstance(self.model, JoinBayesModel) and read.data.mapping is not None:
-            return _rows_of_net(self.model, read, self.target, only_empty)
+            return net_rows(self.model, read, self.target, only_empty=only_empty)
         answers: Answers = self.model.query(self._single(read.data), self.target)
         return answers
 
@@ -110,19 +106,18 @@ class ScoredModel(Shown):
         data
             As for `query`.
         name
-            The key of a row of the table; of databases, and of a net of all columns, an atom such
-            as ``smokes(Anna)``.
+            The key of a row of the table, or an atom of a database such as ``smokes(Anna)``. A net
+            of all columns takes both. Of a row it explains an atom: that of the most probable value
+            of the target, or of its flag, and as `query` does, with no row's value known. An atom
+            that is named is explained given all else that is known.
         """
         found = self._read(data).data
         if isinstance(self.model, RelationalModel) and self.model.mapping is not None:
             return next(explain_rows(self.model, found, [name]))
-        if isinstance(self.model, JoinBayesModel) and "(" not in name:
-            predicate = self.model.schema[predicate_of(found, self.target)]
-            raise InputError(
-                f"{name!r} is no atom, and a net of all columns explains atoms",
-                hint=f"name one of {predicate}",
-            )
-        reasons: Explanation = self.model.explain(self._single(found), name)
+        database = self._single(found)
+        if isinstance(self.model, JoinBayesModel):
+            return explain_net(self.model, found, self.target, name)
+        reasons: Explanation = self.model.explain(database, name)
         return reasons
 
     def plot_rules(self, most: int = 12, ax: Axes | None = None) -> Axes:
@@ -216,22 +211,6 @@ def _target_of(model: Any) -> str:
     if isinstance(model, BoostedModel) and len(model.targets) == 1:
         return model.targets[0].predicate.name
     return ""
-
-
-def _rows_of_net(
-    model: JoinBayesModel, read: TaskData, target: str, only_empty: bool
-) -> RowAnswers:
-    """Return what a net of all columns says of one: of all rows, or of those where it is empty."""
-    data = read.data
-    view = relational(data.databases, data.mapping)
-    examples = examples_of(view, find_place(view, target))
-    asked = ~examples.known if only_empty else np.ones(len(examples.known), np.bool_)
-    hidden = withheld(data, view, examples, asked)
-    values = answers_for(model, hidden, view, examples, asked)
-    rows = np.flatnonzero(asked)
-    names = row_names(view, examples.base, rows)
-    answers = RowAnswers(rows, names, examples.classes, values, target=target)
-    return answers.in_order_of(read.keys_of(examples.home.row_set))
 
 
 def learn(

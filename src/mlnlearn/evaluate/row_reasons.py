@@ -11,12 +11,12 @@ import numpy as np
 from mlnlearn.counting.examples import examples_of
 from mlnlearn.counting.relational import Place, relational
 from mlnlearn.data.load.data import Data
-from mlnlearn.errors import InputError
 from mlnlearn.evaluate.rows import (
     SECONDS_OF_A_DAY,
     is_time,
     row_answers,
     row_names,
+    rows_named,
     shown_answer,
 )
 from mlnlearn.model.explanation import Contribution, by_size
@@ -122,14 +122,7 @@ def explain_rows(
     rows = np.arange(base.rows if names is not None else min(most, base.rows))
     called = row_names(view, base, rows)
     if names is not None:
-        places = {name: row for row, name in enumerate(called)}
-        missing = [name for name in names if name not in places]
-        if missing:
-            raise InputError(
-                f"{model.row_set} has no row {missing[0]!r}",
-                hint=f"there are: {', '.join(list(places)[:8])}, …",
-            )
-        rows = np.array([places[name] for name in names], np.int64)
+        rows = np.array(rows_named(called, names, model.row_set), np.int64)
         called = list(names)
     used = model.used_for(view)
     columns = used.columns(view, base, rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnlearn.counting.examples import examples_of
+from mlnlearn.counting.examples import RowExamples, examples_of
 from mlnlearn.counting.relational import (
     FLAGS,
     NAME,
@@ -32,7 +32,7 @@ from mlnlearn.data.load.tables import Table
 from mlnlearn.data.load.task import NAME as TASK
 from mlnlearn.data.load.task import Task, without_tasks
 from mlnlearn.data.vocabulary import moment_name
-from mlnlearn.errors import DataWarning, InputError
+from mlnlearn.errors import DataWarning, InputError, near_names
 from mlnlearn.evaluate.ranking import Floats
 from mlnlearn.files import AnyPath
 from mlnlearn.model.answer_files import write_table
@@ -173,21 +173,44 @@ def predict_rows(model: RelationalModel, data: Data, *, only_empty: bool = False
         Whether to answer only for rows whose label is not known.
     """
     view = relational(data.databases, data.mapping)
-    home = Place(model.row_set, model.column)
-    examples = examples_of(view, home)
-    rows = np.flatnonzero(~examples.known) if only_empty else np.arange(examples.base.rows)
-    names = row_names(view, examples.base, rows)
+    examples = examples_of(view, Place(model.row_set, model.column))
     if model.timed and not model.lagged:
         _warn_of_old_facts(view, examples.base)
-    values = row_answers(model, view, examples.base)[rows]
-    return RowAnswers(
-        rows,
-        names,
-        model.classes,
-        values,
-        is_time(view, home),
-        model.target,
-    )
+    asked = asked_rows(examples, only_empty)
+    values = row_answers(model, view, examples.base)[asked]
+    return named_answers(view, examples, asked, values, model.classes, model.target)
+
+
+def asked_rows(examples: RowExamples, only_empty: bool) -> NDArray[np.bool_]:
+    """Return which rows are asked for: all, or only those whose label is not known."""
+    return ~examples.known if only_empty else np.ones(len(examples.known), np.bool_)
+
+
+def named_answers(
+    view: Relational,
+    examples: RowExamples,
+    asked: NDArray[np.bool_],
+    values: Floats,
+    classes: Sequence[str],
+    target: str,
+) -> RowAnswers:
+    """Return answers for the rows that are asked for, with what names them.
+
+    Parameters
+    ----------
+    view, examples
+        The data, and all of its rows.
+    asked
+        Which of them are asked for.
+    values, classes
+        The answers for these, and what classes they are of; none of numbers.
+    target
+        What is predicted.
+    """
+    rows = np.flatnonzero(asked)
+    names = row_names(view, examples.base, rows)
+    moments = is_time(view, examples.home)
+    return RowAnswers(rows, names, classes, values, moments, target)
 
 
 def _warn_of_old_facts(view: Relational, base: RowSet) -> None:
@@ -211,7 +234,7 @@ def is_time(view: Relational, home: Place) -> bool:
     return isinstance(column, Number) and column.is_time
 
 
-def row_names(view: Relational, base: RowSet, rows: NDArray[np.integer]) -> list[str]:
+def row_names(view: Relational, base: RowSet, rows: NDArray[np.integer] | None = None) -> list[str]:
     """Return what names rows: their own names, or the names of what they relate.
 
     Parameters
@@ -219,8 +242,9 @@ def row_names(view: Relational, base: RowSet, rows: NDArray[np.integer]) -> list
     view, base
         The data, and the row set.
     rows
-        The numbers of those that are asked for.
+        The numbers of those that are asked for; by default all.
     """
+    rows = np.arange(base.rows) if rows is None else rows
     own = base.columns.get(NAME)
     if isinstance(own, Nominal):
         return [own.names[code] for code in own.codes[rows].tolist()]
@@ -230,6 +254,36 @@ def row_names(view: Relational, base: RowSet, rows: NDArray[np.integer]) -> list
     if not parts:
         return [str(row + 1) for row in rows.tolist()]
     return [", ".join(names) for names in zip(*parts, strict=True)]
+
+
+def rows_named(known: Sequence[str], names: Sequence[str], table: str) -> list[int]:
+    """Return the places of some rows among all of a table.
+
+    Parameters
+    ----------
+    known
+        What names each row.
+    names
+        Those wanted.
+    table
+        Of which they are, for those who misspell one.
+
+    Examples
+    --------
+    >>> rows_named(["c1", "c2"], ["c2"], "customer")
+    [1]
+    """
+    places = {name: row for row, name in enumerate(known)}
+    for name in names:
+        if name not in places:
+            near = near_names(name, known)
+            hint = f"close to it: {', '.join(near)}" if near else f"there are: {_some(known)}"
+            raise InputError(f"{table} has no row {name!r}", hint=hint)
+    return [places[name] for name in names]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _named(view: Relational, link: Link, rows: NDArray[np.integer]) -> list[str]:

@@ -91,12 +91,7 @@ def query(
     database = asked_database(database)
     sampling = Sampling(samples, burn_in, chains, seed, max_seconds, precision, workers)
     if isinstance(model, BoostedModel | RelationalModel):
-        is_relational = isinstance(model, RelationalModel)
-        if open or include_evidence or (query_evidence and not is_relational):
-            raise InputError(
-                "a boosted model takes neither open predicates nor query evidence",
-                hint="it predicts its targets from all other predicates",
-            )
+        _check_boosted(model, open, query_evidence, include_evidence)
         if isinstance(model, RelationalModel):
             return model.query(
                 database, names, closed=closed, method=method, query_evidence=query_evidence
@@ -119,6 +114,21 @@ def query(
         table = _table(network, database, predicate, unknown.get(name), result)
         tables.append(_with_evidence(table, database) if include_evidence else table)
     return Answers(tuple(tables), result.components)
+
+
+def _check_boosted(
+    model: BoostedModel | RelationalModel,
+    open: Collection[str],
+    query_evidence: bool,
+    include_evidence: bool,
+) -> None:
+    """Refuse what only networks can do."""
+    asks_listed = query_evidence and not isinstance(model, RelationalModel)
+    if open or include_evidence or asks_listed:
+        raise InputError(
+            "a boosted model takes neither open predicates nor query evidence",
+            hint="it predicts its targets from all other predicates",
+        )
 
 
 def _network_of(model: object) -> MLN:

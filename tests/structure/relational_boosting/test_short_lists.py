@@ -50,27 +50,64 @@ def runs(monkeypatch):
     return runs
 
 
-@pytest.mark.parametrize("rare", [False, True])
-def test_all_names_but_one_are_said_by_that_one_if_no_example_has_another(runs, rare):
+def _run_by_town(runs, towns, lives):
+    """The run of a learner told who leaves, and in which of so many towns each lives, if known."""
     rng = np.random.default_rng(0)
-    towns = np.arange(400) % 8
-    leaves = rng.random(400) < np.where(towns == 5, 0.9, 0.1)
+    leaves = rng.random(len(lives)) < np.where(np.arange(len(lives)) % towns == 1, 0.9, 0.1)
     facts = {
         "leaves": [(f"p{n}", "Yes" if one else "No") for n, one in enumerate(leaves)],
-        "lives": [(f"p{n}", f"T{town}") for n, town in enumerate(towns)],
+        "lives": [(f"p{n}", town) for n, town in enumerate(lives) if town],
     }
-    if rare:
-        facts["lives"][0] = ("p0", "Hamlet")
     schema = Schema.of("leaves(person,flag!)", "lives(person,town!)")
     RelationalBoost(target="leaves").fit(Database.from_facts(schema, facts))
     run = runs[-1]
     (feature,) = (one for one in run.table.features if str(one) == "lives")
+    return run, feature
+
+
+def _same_rows(run, one, other):
+    first, second = (run.passes(c.test, run.rows) == c.holds for c in (one, other))
+    return (first == second).all()
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_all_names_but_one_are_said_by_that_one_if_no_example_has_another(runs, rare):
+    lives = [f"T{n % 8}" for n in range(400)]
+    if rare:
+        lives[0] = "Hamlet"
+    run, feature = _run_by_town(runs, 8, lives)
     given = Condition(trees.Test(feature, None, tuple(f"T{n}" for n in range(8) if n != 5)), False)
     found = _with_fewer_names(run, given)
     said = "lives is not T0, T1, T2, T3, T4, T6 or T7" if rare else "lives is T5"
     assert str(found).startswith(said)
-    for test, holds in ((given.test, given.holds), (found.test, found.holds)):
-        assert (run.passes(test, run.rows) == holds).sum() == 50 + rare
+    assert _same_rows(run, given, found)
+    assert (run.passes(given.test, run.rows) == given.holds).sum() == 50 + rare
+
+
+@pytest.mark.parametrize(
+    ("towns", "given", "holds", "said"),
+    [
+        (3, "12", True, "lives is T1 or T2"),  # rather than that it is not T0
+        (4, "12", True, "lives is T1 or T2"),
+        (4, "123", True, "lives is not T0"),
+        (5, "123", True, "lives is T1, T2 or T3"),
+        (6, "1235", True, "lives is not T0 or T4"),
+        (2, "1", False, "lives is not T1"),
+        (3, "12", False, "lives is T0"),
+        (3, "0", False, "lives is not T0"),
+    ],
+)
+@pytest.mark.parametrize("unknown", [False, True])
+def test_what_a_value_is_is_said_unless_what_it_is_not_is_clearly_shorter(
+    runs, towns, given, holds, said, unknown
+):
+    lives = [f"T{n % towns}" if n % 11 else "" for n in range(440)]
+    run, feature = _run_by_town(runs, towns, lives)
+    names = tuple(f"T{name}" for name in given)
+    condition = Condition(trees.Test(feature, None, names, unknown == holds), holds)
+    found = _with_fewer_names(run, condition)
+    assert str(found) == said + " (or not known)" * unknown
+    assert _same_rows(run, condition, found)
 
 
 def test_rules_that_are_taken_have_the_scores_that_their_list_has(runs):

@@ -34,6 +34,7 @@ _NEWTON, _TINY = 50, 1e-9  # most steps of a fit, and what is nothing
 _LENGTH = 3
 _NEAR = 0.5  # of the furthest value by name: names that are told together with it
 _LISTED = ((2, 1), (6, 2))  # more names than so many are as long to read as so many links
+_AT_A_GLANCE = 2  # so many names that a value is one of are read at once
 _AS_GOOD = 0.7  # of the best gain: among such rules, the simplest is taken
 _LEAST_GAIN = 0.002  # of the first rule's: what is less is not worth a reader's time
 
@@ -430,7 +431,7 @@ def _without_doubt(run: BoostingRun, condition: Condition) -> Condition:
 
 
 def _with_fewer_names(run: BoostingRun, condition: Condition) -> Condition:
-    """Return a condition by the names that it leaves out, where these are fewer.
+    """Return a condition by the names that it leaves out, where these are clearly fewer.
 
     They are all others that there are: no example has a name that is too rare to be told apart.
     """
@@ -441,9 +442,12 @@ def _with_fewer_names(run: BoostingRun, condition: Condition) -> Condition:
     if not test.names or place >= run.table.binned.dense:
         return condition
     names = run.table.opened[place].binning.names or ()
-    others = tuple(name for name in names if name not in test.names)
-    if not 0 < len(others) < len(test.names) or (run.table.binned.bins[place] == OTHER).any():
+    others = tuple(sorted(set(names) - set(test.names)))  # as in `merged`
+    # what a value is says more than what it is not: that may take a name more
+    most = max(len(others) + 1, _AT_A_GLANCE) if condition.holds else len(others)
+    if not others or len(test.names) <= most or (run.table.binned.bins[place] == OTHER).any():
         return condition
+    # unknown values stay on the side they are on: both the test and what it says are turned
     fewer = replace(test, names=others, missing=not test.missing)
     return Condition(fewer, not condition.holds)
 
