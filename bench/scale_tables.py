@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mlnlearn as ml
-from bench.scale_tasks import declared_campus
+from bench.scale_tasks import declared_campus, features_boosted
 
 MAPPING = "mapping.toml"
 _PIECE = 1 << 21
@@ -109,5 +109,13 @@ def joined_in_place(folder: Path) -> str:
     return f"{fitted.model.parameter_counts()['leaf_values']} rules{left}"
 
 
-TABLES_IN_PLACE: dict[str, Callable[[Path], str]] = {"learn-and-join in place": joined_in_place}
+def boosted_in_place(folder: Path) -> str:
+    """Learn by the default learner from tables that stay in Parquet files."""
+    return features_boosted(ml.tables_in_place(folder, folder / MAPPING))
+
+
+TABLES_IN_PLACE: dict[str, Callable[[Path], str]] = {
+    "learn-and-join in place": joined_in_place,
+    "boost in place": boosted_in_place,
+}
 """Tasks on tables of a campus in Parquet files, by DuckDB."""

@@ -267,6 +267,12 @@ def joined_by_threads(loaded: Loaded) -> str:
     return f"{same}; {_times(one, two, share)}"
 
 
+def features_boosted(data: Loaded) -> str:
+    """Learn how bright students are by the default learner, from grades, salaries and others."""
+    model = ml.RelationalBoost(target="student.bright").fit(data).model
+    return f"{len(model.trees)} trees over {len(model.features())} features"
+
+
 def _times(one: float, two: float, share: float) -> str:
     """Say what two threads took for one, and what they could at best by what they share."""
     clock = f"1 thread {one:.2f} s, 2 threads {two:.2f} s: {one / two:.2f} times"
@@ -379,5 +385,6 @@ IN_PLACE: dict[str, Callable[[Database], str]] = {
 ON_TABLES: dict[str, Callable[[Loaded], str]] = {
     "learn-and-join": joined,
     "learn-and-join, 1 and 2 threads": joined_by_threads,
+    "boost": features_boosted,
 }
 """Tasks on tables of a campus, in memory."""
