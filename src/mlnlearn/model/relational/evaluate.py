@@ -90,11 +90,14 @@ class Evaluator:
         Whether questions have moments.
     until
         Whether rows at the very moment of an example count.
+    lender
+        One of nearly the same data, whose groups of rows are used where the rows are the same.
     """
 
     data: Relational
     timed: bool
     until: bool = False
+    lender: Evaluator | None = None
     _groups: dict[tuple[str, str], Groups] = field(default_factory=dict)
     _columns: Shelf[Values] = field(init=False)
 
@@ -131,6 +134,10 @@ class Evaluator:
         if key not in self._groups:
             rows = self.row_set(name)
             column = link_of(rows, link)
+            if self.lender is not None:
+                others = self.lender.row_set(name)
+                if others.columns[link] is column and others.times is rows.times:
+                    return self.lender.groups(name, link)
             entities = self.row_set(column.to).rows
             self._groups[key] = Groups.of(column.codes, entities, rows.times)
         return self._groups[key]

@@ -150,7 +150,7 @@ class OwnEvaluator(Evaluator):
     def hiding(self, rows: Ints) -> OwnEvaluator:
         """Return what evaluates with the labels of some rows hidden from all."""
         found = OwnEvaluator(
-            self.data, self.timed, self.until, home=self.home, folds=self.folds, hidden=rows
+            self.data, self.timed, self.until, self, home=self.home, folds=self.folds, hidden=rows
         )
         found.hops = self.hops
         return found
@@ -177,7 +177,7 @@ class OwnEvaluator(Evaluator):
                 hidden[self.hidden] = True
             if hidden.any():
                 seen = without_labels(seen, self.home, base, hidden)
-            found = Evaluator(seen, self.timed, self.until)
+            found = Evaluator(seen, self.timed, self.until, self)
             found.hops = HopMatrices(seen, self.hops, self.home.row_set)
             self._by_fold[fold] = found
         return self._by_fold[fold]

@@ -35,6 +35,7 @@ _MOST_TESTS = 400
 _MOST_CELLS = 4_000_000
 _STEPS = 40
 _AT_ONCE = 32  # tests whose bins are looked up together
+_ROWS_AT_ONCE = 50_000
 Singles = NDArray[np.float32]
 
 
@@ -273,8 +274,7 @@ def linear_folds(runs: Sequence[BoostingRun], folds: Sequence[Ints], examples: i
     found = [fit_linear(run, design, tried) for run, design in zip(runs, designs, strict=True)]
     scores = []
     for fits, design, fold in zip(found, designs, folds, strict=True):
-        passing = design.of_rows(fold)
-        scores.append([one.scores(passing) for one in fits])
+        scores.append(_scores(fits, design, fold))
     losses = np.zeros(len(tried))
     for run, fold, own in zip(runs, folds, scores, strict=True):
         label, weight = run.label[fold], run.weight[fold]
@@ -283,6 +283,15 @@ def linear_folds(runs: Sequence[BoostingRun], folds: Sequence[Ints], examples: i
     return LinearFolds(
         designs, [fits[at] for fits in found], [own[at] for own in scores], tried[at]
     )
+
+
+def _scores(fits: Sequence[TestWeights], design: TestDesign, rows: Ints) -> list[Floats]:
+    """Return the scores of rows by several weights of tests, some rows after others."""
+    parts = []
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        passing = design.of_rows(rows[first : first + _ROWS_AT_ONCE])
+        parts.append([one.scores(passing) for one in fits])
+    return [np.concatenate(own) for own in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
