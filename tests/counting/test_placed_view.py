@@ -19,6 +19,7 @@ from mlnlearn.data.synthetic.messy import messy_shop
 from mlnlearn.errors import DataWarning, MemoryLimitError
 from mlnlearn.evaluate.held_out_data import withheld
 from mlnlearn.model.relational.evaluate import Evaluator
+from typed_tables import write_typed
 
 pytestmark = pytest.mark.filterwarnings("ignore::mlnlearn.errors.DataWarning")
 TARGETS = ("customer.churned", "customer.plan", "orders.amount", "visit.page")
@@ -136,6 +137,16 @@ def test_relations_with_columns_are_read_as_in_memory(tables, tmp_path, little):
         assert_same(
             relational([placed.database], placed.mapping), relational(data.databases, data.mapping)
         )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cells_of_all_types_are_read_as_in_memory(seed, tmp_path, little):
+    write_typed(tmp_path, seed)
+    data = ml.tables_data(tmp_path).data
+    placed = ml.tables_in_place(tmp_path, data.mapping)
+    assert_same(
+        relational([placed.database], placed.mapping), relational(data.databases, data.mapping)
+    )
 
 
 def test_the_same_model_is_learned_and_answers_alike(shop, little, tmp_path):

@@ -407,9 +407,8 @@ class TablePlace(SqlPlace):
         """Return statements for a type's constants: keys of its table, or values in order."""
         own = [table for table in self.mapping if table.has_objects and table.type == kind]
         if own:
-            (cell,), (key,) = self.keys(own[0]), own[0].keys
-            whole = key.name == ROW or _WHOLE.search(self.kinds[own[0].name][key.name])
-            order = self.server.dialect.quoted(key.name) if whole else 0
+            (cell,) = self.keys(own[0])
+            order = self._order_of_keys(own[0])
             return [f"SELECT {order} AS p, {cell} AS name FROM {self.relations[own[0].name]}"]
         if kind in self._numbered:
             table, column = self._numbered[kind]
@@ -449,6 +448,21 @@ class TablePlace(SqlPlace):
             )
             or f"SELECT 0 AS p, CAST('' AS {dialect.text}) AS name WHERE 1 = 0"
         ]
+
+    def _order_of_keys(self, table: TableMapping) -> str:
+        """Return what keys are sorted by before their names: numbers, where all of them are some.
+
+        A loader sorts them so; ties between rows are broken by their order.
+        """
+        (key,), (cell,) = table.keys, self.keys(table)
+        if key.name == ROW or _WHOLE.search(self.kinds[table.name][key.name]):
+            return self.server.dialect.quoted(key.name)
+        if self.server.dialect is not DUCKDB:
+            return "0"
+        plain = f"regexp_full_match({cell}, '[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?')"
+        other = f"SELECT {cell} FROM {self.relations[table.name]} WHERE NOT {plain} LIMIT 1"
+        (names,) = self.asked(other).values()
+        return "0" if len(names) else f"TRY_CAST({cell} AS DOUBLE)"
 
     def check(self, source: str) -> None:
         """Refuse keys that are empty or repeat, and cells that mean nothing."""
