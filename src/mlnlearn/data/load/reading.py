@@ -215,10 +215,11 @@ def row_time(table: Table, moments: Mapping[str, str]) -> str:
     possible = [name for name in moments if not _BIRTH.search(name.lower())]
 
     def earliness(name: str) -> tuple[bool, float]:
-        column = table.columns[name]
-        seconds = read_moments(column.names, moments[name])
-        cells = seconds[column.codes[~column.missing]]
-        return column.has_missing, float(cells.mean()) if len(cells) else np.inf
+        column, tally = table.columns[name], table.tally(name)
+        if tally is None or not tally.is_complete:
+            tally = Tally.of(column)
+        total = float(read_moments(tally.names, moments[name]) @ tally.counts)
+        return column.has_missing, total / tally.filled if tally.filled else np.inf
 
     return min(possible, key=earliness, default="")
 

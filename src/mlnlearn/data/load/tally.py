@@ -38,6 +38,11 @@ class Tally:
     distinct: int
     filled: int
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all names are among those here."""
+        return len(self.names) == self.distinct
+
     @classmethod
     def of(cls, column: Column) -> Tally:
         """Count the names of a column."""
