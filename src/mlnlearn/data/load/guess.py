@@ -205,8 +205,8 @@ def _candidates(
         keys, size = known[target].columns[key], known[target].size
         there = column.codes_in({found: place for place, found in enumerate(keys.names)}) >= 0
         filled = int((~column.missing).sum())
-        lost = 1 - int(there.sum()) / filled
-        if lost > MOST_LOST:
+        lost = filled - int(there.sum())
+        if are_too_many(lost, filled):
             continue
         if way == "own":
             yield 1, size, target, f"{name!r} of the same table"
@@ -222,6 +222,17 @@ def _candidates(
             _FEWEST_TEXTS, _LEAST_USED * known[target].distinct(key)
         ):
             yield 2, size, target, f"all its values are keys of {target!r}"
+
+
+def are_too_many(lost: int, filled: int) -> bool:
+    """Tell whether so many cells of a column lead nowhere that it is no link.
+
+    Examples
+    --------
+    >>> are_too_many(1, 100), are_too_many(10, 100)
+    (False, True)
+    """
+    return 1 - (filled - lost) / filled > MOST_LOST
 
 
 def _way(table: Table, name: str, target: str, primary: abc.Mapping[str, str]) -> str:
