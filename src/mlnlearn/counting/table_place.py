@@ -25,7 +25,9 @@ from mlnlearn.counting.in_place import (
 )
 from mlnlearn.counting.placed import SqlPlace, placed_database
 from mlnlearn.counting.relational import Relational
+from mlnlearn.counting.sample_sources import others_than_parquet
 from mlnlearn.counting.sql_engine import StoringServer
+from mlnlearn.counting.table_sample import derived_mapping
 from mlnlearn.data.bands import bands_of
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.build import Loaded
@@ -65,17 +67,20 @@ _WHY = "; without --engine the tables are loaded, and it can be"
 
 
 def tables_in_place(
-    source: str | Path, mapping: MappingLike, *, ddl: str | Path | None = None
+    source: str | Path, mapping: MappingLike | None = None, *, ddl: str | Path | None = None
 ) -> Loaded:
     r"""Return a database whose facts stay in tables, as a mapping reads them.
+
+    A mapping that says nothing of some table or column is taken for changes to the one that a
+    loader would derive, which a sample of the rows tells: see `derived_mapping`.
 
     Parameters
     ----------
     source
         A folder of Parquet files, a DuckDB file, or the address of a PostgreSQL database.
     mapping
-        How all tables become predicates: a whole mapping, as ``str(mapping)`` of a loader gives it,
-        since columns are not looked at to find out. Numbers have their ``cuts`` in it.
+        How all tables become predicates, as ``str(mapping)`` of a loader gives it, or changes to
+        how they would. Numbers have their ``cuts`` in it.
     ddl
         For a folder, ``CREATE TABLE`` statements; by default its ``schema.sql``. Tables and columns
         are taken in their order.
@@ -97,7 +102,9 @@ def tables_in_place(
     >>> database.count("sex"), database.domains["sex_value"].names
     (2, ('f', 'm'))
     """
-    whole = TablesMapping.from_dict(plain_mapping(mapping))
+    whole = _whole(source, mapping)
+    if whole is None:
+        whole = derived_mapping(source, mapping, ddl=ddl)
     names = [table.name for table in whole if table.kind != "skip"]
     if is_url(str(source)) and isinstance(place := read_url(str(source)), ServerAddress):
         server, relations, columns = postgres_relations(str(source), names)
@@ -111,8 +118,6 @@ def tables_in_place(
         if ddl is None and (path / "schema.sql").is_file():
             ddl = path / "schema.sql"
     kinds = {name: dict(rows) for name, rows in columns.items()}
-    unsaid = _unsaid(whole, _tables_of(source, server), kinds)
-    raise_all([InputError(text, Location(str(source))) for text in unsaid])
     whole = _ordered(whole, _defined(ddl, kinds, str(source)))
     raise_all(list(_faults(whole, kinds, str(source), server.dialect)))
     found = TablePlace(server, whole, relations, kinds, blanks=blanks)
@@ -126,7 +131,7 @@ def left_in_place(
     """Return tables to be counted where they lie, by the engine in use; None if to be loaded.
 
     Engines of SQL leave tables in Parquet, DuckDB and PostgreSQL there; ``auto`` does where they
-    would not fit in memory and the mapping is a whole one.
+    would not fit in memory.
 
     Parameters
     ----------
@@ -135,7 +140,7 @@ def left_in_place(
     schema
         Declarations of facts, an ``.mln`` file; by default ``schema.mln`` beside the tables.
     mapping
-        How all tables become predicates.
+        How tables become predicates: all of them, or changes to how they would.
 
     Examples
     --------
@@ -150,17 +155,9 @@ def left_in_place(
     if declared is not None and mapping is None:
         return Data((facts_in_place(source, declared),), declarations=declared)
     if resources.engine == "auto":
-        if mapping is None or _bytes_of(Path(source)) <= resources.nbytes:
+        path = Path(source)
+        if _bytes_of(path) <= resources.nbytes or (path.is_dir() and others_than_parquet(path)):
             return None
-        if not _is_whole(mapping, Path(source)):
-            return None
-    elif mapping is None:
-        raise InputError(
-            f"engine {resources.engine}: tables are counted in place by a whole mapping",
-            Location(str(source)),
-            hint="let inspect --write-mapping write that of a part of the tables, and give it with "
-            "--mapping; or load them, with --engine memory",
-        )
     database, whole = tables_in_place(source, mapping, ddl=schema)
     return Data((database,), whole)
 
@@ -179,16 +176,25 @@ def _can_stay(source: str | Path, engine: str, *, server: bool) -> bool:
         return file.read(12)[8:] == b"DUCK"
 
 
-def _is_whole(mapping: MappingLike, path: Path) -> bool:
+def _whole(source: str | Path, mapping: MappingLike | None) -> TablesMapping | None:
+    """Return a mapping that says something of all columns of all tables; None of any other."""
+    if mapping is None:
+        return None
     try:
         whole = TablesMapping.from_dict(plain_mapping(mapping))
     except InputError:
-        return False
-    server, _, columns = duckdb_relations(path, [table.name for table in whole])
+        return None
+    names = [table.name for table in whole]
+    if is_url(str(source)) and isinstance(read_url(str(source)), ServerAddress):
+        server, _, columns = postgres_relations(str(source), names)
+    elif Path(source).exists():
+        server, _, columns = duckdb_relations(Path(source), names)
+    else:
+        raise InputError("no such file or folder", Location(str(source)))
     kinds = {name: dict(rows) for name, rows in columns.items()}
-    unsaid = list(_unsaid(whole, _tables_of(path, server), kinds))
+    said = _says_all(whole, _tables_of(source, server), kinds)
     server.close()
-    return not unsaid
+    return whole if said else None
 
 
 def _tables_of(source: str | Path, server: StoringServer) -> list[str]:
@@ -207,19 +213,16 @@ def _tables_of(source: str | Path, server: StoringServer) -> list[str]:
     return [str(name) for name in found.tolist()]
 
 
-def _unsaid(
+def _says_all(
     mapping: TablesMapping, tables: Iterable[str], kinds: Mapping[str, Mapping[str, str]]
-) -> Iterator[str]:
-    """Yield the tables and columns that a mapping says nothing of: it is not a whole one."""
+) -> bool:
+    """Tell whether a mapping says something of all tables, and of all columns of those it reads."""
     said = {table.name.lower() for table in mapping}
-    for name in tables:
-        if name.lower() not in said:
-            yield f'the mapping says nothing of table {name!r}; set kind = "skip" to leave it out'
-    for table in mapping:
-        known = {column.name for column in table.columns}
-        for title in kinds.get(table.name, ()) if table.kind != "skip" else ():
-            if title not in known:
-                yield f"the mapping says nothing of column {title!r} of table {table.name!r}"
+    return all(name.lower() in said for name in tables) and all(
+        set(kinds.get(table.name, ())) <= {column.name for column in table.columns}
+        for table in mapping
+        if table.kind != "skip"
+    )
 
 
 def _bytes_of(path: Path) -> int:

@@ -76,6 +76,42 @@ def build_database(
     >>> list(database.rows("sex")), database.unknown_facts("sex").tolist()
     ([('Anna', 'f')], [[1], [0]])
     """
+    mapped = map_tables(tables, mapping, cut_off)
+    builder = _DatabaseBuilder({table.name: table for table in mapped.tables}, mapped.mapping)
+    return Loaded(builder.database(name), builder.mapping)
+
+
+class MappedTables(NamedTuple):
+    """Tables as they become facts, and how."""
+
+    tables: list[Table]
+    mapping: Mapping
+
+
+def map_tables(
+    tables: Sequence[Table], mapping: MappingLike | None = None, cut_off: CutOff | None = None
+) -> MappedTables:
+    """Check the tables, derive and edit the mapping: all that comes before the facts.
+
+    Cuts of numbers are not found yet.
+
+    Parameters
+    ----------
+    tables
+        The tables with their keys.
+    mapping
+        Changes to the derived mapping.
+    cut_off
+        Up to when rows are used, of tables with a time column.
+
+    Examples
+    --------
+    >>> from mlnlearn.data.load.columns import Column
+    >>> people = {"id": Column.of(["Anna", "Bob"]), "sex": Column.of(["f", None])}
+    >>> [found], mapping = map_tables([Table("person", people, ("id",))])
+    >>> found.rows, mapping["person"]["sex"].role
+    (2, 'value')
+    """
     linked = with_single_links(tables)
     edits = with_cut_off(read_edits(mapping, linked), cut_off, linked)
     keyed = apply_keys(linked, edits)
@@ -93,8 +129,7 @@ def build_database(
         if table.name in limits:
             note = f"{table.rows:,} of {before[table.name]:,} rows are used"
             final = final.with_note(table.name, note)
-    builder = _DatabaseBuilder({table.name: table for table in keyed}, final)
-    return Loaded(builder.database(name), builder.mapping)
+    return MappedTables(keyed, final)
 
 
 def says_yes(cell: str, true: str = "") -> bool:

@@ -171,7 +171,7 @@ def _in_time(table: Table, limit: TimeLimit) -> tuple[Mask, list[InputError]]:
             f"{table.place()}: {empty:,} rows have no {limit.column!r}, so they may be later than "
             f"{limit.until}; they are left out",
             DataWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     used = np.array([*(answer is True for answer in allowed), False], np.bool_)
     return used[column.codes], problems

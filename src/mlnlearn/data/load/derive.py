@@ -153,7 +153,7 @@ def _column_mapping(
 def _reading(table: Table, name: str, edit: abc.Mapping[str, Any]) -> Reading:
     """Judge a column's cells, bound by what the user said of it."""
     column, role = table.columns[name], edit.get("as", "")
-    judged = read_column(name, column, table.declared.get(name, ""))
+    judged = read_column(name, column, table.declared.get(name, ""), table.tally(name))
     numbers, moments = number_spelling(column.names), moments_spelled(name, column)
     if role == "time" and moments is not None:
         return Reading(role, judged.why, moments)

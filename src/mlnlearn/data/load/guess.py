@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import abc
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from mlnlearn.data.load.reading import is_identifier
 from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_numbers
 from mlnlearn.data.load.tables import ForeignKey, Table, row_ids
 
-_MOST_LOST = 0.05
+MOST_LOST = 0.05
 """A column of which more cells than this are no keys of a table does not refer to it."""
 _FEWEST_TEXTS = 5
 _LEAST_USED = 0.3
@@ -41,10 +41,7 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
     if any(table.foreign_keys for table in tables):
         return list(tables)
     declared = any(table.primary_key for table in tables)
-    primary = {
-        table.name: _single(table.primary_key) if declared else _primary_key(table)
-        for table in tables
-    }
+    primary = _primary_keys(tables)
     known = {table.name: table for table in tables}
     whole = {name: _wholeness(known, name, key) for name, key in primary.items()}
     found = []
@@ -64,6 +61,59 @@ def guess_keys(tables: Sequence[Table]) -> list[Table]:
             own = _pairs(table, foreign)
         found.append(replace(table, primary_key=own, foreign_keys=tuple(foreign), notes=notes))
     return found
+
+
+@dataclass(frozen=True)
+class PossibleLink:
+    """A column that may refer to a table whose key is `key`, if its cells are keys there.
+
+    Attributes
+    ----------
+    strict
+        Whether all cells have to be, as nothing in the names says that it refers there.
+    """
+
+    table: str
+    column: str
+    target: str
+    key: str
+    strict: bool
+
+
+def possible_links(tables: Sequence[Table]) -> list[PossibleLink]:
+    """Return the columns whose cells decide whether `guess_keys` has them refer to another table.
+
+    Examples
+    --------
+    >>> teams = Table("teams", {"id": Column.of([1, 2]), "town": Column.of(["Brno", "Linz"])})
+    >>> games = {"home_team_id": Column.of([1, 2, 1]), "goals": Column.of([2, 1, 2])}
+    >>> [link.column for link in possible_links([teams, Table("games", games)])]
+    ['home_team_id']
+    """
+    if any(table.foreign_keys for table in tables):
+        return []
+    primary = _primary_keys(tables)
+    found = []
+    for table in tables:
+        for name, column in table.columns.items():
+            ways = {target: _way(table, name, target, primary) for target in primary}
+            if column.names and any(ways.values()):
+                is_text = number_spelling(column.names) is None
+                found += [
+                    PossibleLink(table.name, name, target, primary[target], way == "text")
+                    for target, way in ways.items()
+                    if way and (way != "text" or is_text)
+                ]
+    return found
+
+
+def _primary_keys(tables: Sequence[Table]) -> dict[str, str]:
+    """Return for each table the column that is its primary key, declared or guessed."""
+    declared = any(table.primary_key for table in tables)
+    return {
+        table.name: _single(table.primary_key) if declared else _primary_key(table)
+        for table in tables
+    }
 
 
 def _single(key: tuple[str, ...]) -> str:
@@ -120,7 +170,7 @@ def _is_about(word: str, other: str) -> bool:
 def _wholeness(known: abc.Mapping[str, Table], table: str, key: str) -> tuple[bool, int, int]:
     """Return what tells which of several tables with the same key is the one of all its things."""
     about = _is_about(_word(key), _word(table))
-    return about, known[table].rows, -list(known).index(table)
+    return about, known[table].size, -list(known).index(table)
 
 
 def _target(
@@ -147,39 +197,63 @@ def _candidates(
     whole: abc.Mapping[str, tuple[bool, int, int]],
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield tables that a column may refer to: how sure (less is surer), their size, name, why."""
-    word = _word(name)
     is_text = number_spelling(column.names) is None
     for target, key in primary.items():
-        own = target == table.name
-        if not key or (own and key == name):
+        way = _way(table, name, target, primary)
+        if not way or (way == "text" and not is_text):
             continue
-        keys = known[target].columns[key]
+        keys, size = known[target].columns[key], known[target].size
         there = column.codes_in({found: place for place, found in enumerate(keys.names)}) >= 0
         filled = int((~column.missing).sum())
-        lost = 1 - int(there.sum()) / filled
-        if lost > _MOST_LOST:
+        lost = filled - int(there.sum())
+        if are_too_many(lost, filled):
             continue
-        if own:
-            if _PARENT.search(name.lower()) or _is_about(word, _word(target)):
-                yield 1, len(keys), target, f"{name!r} of the same table"
-            continue
-        if name == primary[table.name] and name == key and word:
+        if way == "own":
+            yield 1, size, target, f"{name!r} of the same table"
+        elif way == "shared":
             # of two tables with the same key, that of some of the things adds to that of all
             if whole[target] > whole[table.name] and (not lost or whole[target][0]):
-                size = sum(whole[target] > other for other in whole.values())
-                yield 0, -size, target, f"its values are keys of {target!r}, as its name says"
-            continue
-        if name == primary[table.name] and (word != _word(target) or word == _word(table.name)):
-            continue  # a key of its own, unless it is called like the other table
-        if word and (_is_about(word, _word(target)) or word == _word(key)):
-            exact = 0 if word in (_word(target), _word(key)) else 1
-            yield exact, len(keys), target, f"its values are keys of {target!r}, as its name says"
-        elif (
-            is_text
-            and not lost
-            and len(column.names) >= max(_FEWEST_TEXTS, _LEAST_USED * len(keys.names))
+                larger = sum(whole[target] > other for other in whole.values())
+                yield 0, -larger, target, f"its values are keys of {target!r}, as its name says"
+        elif way == "name":
+            exact = 0 if _word(name) in (_word(target), _word(key)) else 1
+            yield exact, size, target, f"its values are keys of {target!r}, as its name says"
+        elif not lost and table.distinct(name) >= max(
+            _FEWEST_TEXTS, _LEAST_USED * known[target].distinct(key)
         ):
-            yield 2, len(keys), target, f"all its values are keys of {target!r}"
+            yield 2, size, target, f"all its values are keys of {target!r}"
+
+
+def are_too_many(lost: int, filled: int) -> bool:
+    """Tell whether so many cells of a column lead nowhere that it is no link.
+
+    Examples
+    --------
+    >>> are_too_many(1, 100), are_too_many(10, 100)
+    (False, True)
+    """
+    return 1 - (filled - lost) / filled > MOST_LOST
+
+
+def _way(table: Table, name: str, target: str, primary: abc.Mapping[str, str]) -> str:
+    """Return in which way a column may refer to a table, whatever its cells; empty for none.
+
+    Its name may say so, also in the table itself (``own``) or as that of a key of both
+    (``shared``); whatever it is called, it may hold texts that are keys there.
+    """
+    word, key, own = _word(name), primary[target], primary[table.name]
+    if not key:
+        return ""
+    if target == table.name:
+        parent = _PARENT.search(name.lower()) or _is_about(word, _word(target))
+        return "own" if parent and key != name else ""
+    if name == own and name == key and word:
+        return "shared"
+    if name == own and (word != _word(target) or word == _word(table.name)):
+        return ""  # a key of its own, unless it is called like the other table
+    if word and (_is_about(word, _word(target)) or word == _word(key)):
+        return "name"
+    return "text"
 
 
 def _pairs(table: Table, foreign: Sequence[ForeignKey]) -> tuple[str, ...]:

@@ -169,4 +169,4 @@ def without_lost_links(tables: Sequence[Table], edits: Edits) -> list[Table]:
 
 
 def _remark(table: Table, text: str) -> None:
-    warnings.warn(f"{table.place()}: {text}", DataWarning, stacklevel=5)
+    warnings.warn(f"{table.place()}: {text}", DataWarning, stacklevel=6)

@@ -12,13 +12,14 @@ from mlnlearn.late import late
 
 duckdb = late("duckdb")
 _WILDCARDS = frozenset("*?[")
+_ROWS_OF_A_FILE = 1 << 40
 
 
 def read_parquet(name: str, path: Path) -> Table:
     """Read one Parquet file as a table without keys, or a folder of files, which are its parts."""
     check_regular(path)
     if path.is_dir():
-        _check_parts(path)
+        check_parts(path)
     relation = parquet_relation(path)
     try:
         with duckdb.connect() as connection:
@@ -38,7 +39,7 @@ def check_regular(path: Path) -> None:
                 pass
 
 
-def _check_parts(folder: Path) -> None:
+def check_parts(folder: Path) -> None:
     """Refuse a folder whose files have other columns each: they are tables, not parts of one."""
     if is_partitioned(folder):
         return
@@ -61,9 +62,31 @@ def parquet_relation(path: Path) -> str:
     "read_parquet('/data/[[]a].parquet', hive_partitioning=false)"
     """
     if path.is_dir():
-        parts = _literal(path)[:-1] + "/**/*.parquet'"
-        return f"read_parquet({parts}, hive_partitioning=true, union_by_name=true)"
+        return f"read_parquet({_parts(path)}, hive_partitioning=true, union_by_name=true)"
     return f"read_parquet({_literal(path)}, hive_partitioning=false)"
+
+
+def numbered_relation(path: Path) -> tuple[str, str]:
+    """Return what DuckDB reads files by such that rows have numbers, and the SQL of these.
+
+    The numbers, from 0, are in the order in which rows are read; of a folder, those of its second
+    file begin far behind those of the first.
+
+    Examples
+    --------
+    >>> numbered_relation(Path("/data/a.parquet"))[1]
+    'file_row_number'
+    """
+    relation = parquet_relation(path)[:-1] + ", file_row_number=true"
+    if not path.is_dir():
+        return relation + ")", "file_row_number"
+    files = f"(SELECT list(file ORDER BY file) FROM glob({_parts(path)}))"
+    place = f"(list_position({files}, filename) - 1)"
+    return f"{relation}, filename=true)", f"{place} * {_ROWS_OF_A_FILE} + file_row_number"
+
+
+def _parts(folder: Path) -> str:
+    return _literal(folder)[:-1] + "/**/*.parquet'"
 
 
 def _literal(path: Path) -> str:

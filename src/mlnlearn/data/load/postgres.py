@@ -63,7 +63,7 @@ def is_postgres(source: object) -> TypeGuard[Connection[Any]]:
 
 
 @contextmanager
-def _explained(address: ServerAddress) -> Iterator[None]:
+def explained(address: ServerAddress) -> Iterator[None]:
     """Say in our own words, and without a password, what a server or its client refuses."""
     try:
         import psycopg  # noqa: PLC0415 - an extra
@@ -83,7 +83,7 @@ def _explained(address: ServerAddress) -> Iterator[None]:
 
 def connect(address: ServerAddress) -> Connection[Any]:
     """Open a connection to a server, each statement of which is a transaction."""
-    with _explained(address):
+    with explained(address):
         import psycopg  # noqa: PLC0415 - an extra
 
         given = psycopg.conninfo.conninfo_to_dict(address.url)
@@ -94,7 +94,7 @@ def connect(address: ServerAddress) -> Connection[Any]:
 
 def read_address(address: ServerAddress, wanted: Iterable[str] | None = None) -> list[Table]:
     """Read tables from a server, in a transaction that can change nothing."""
-    with connect(address) as connection, _explained(address):
+    with connect(address) as connection, explained(address):
         return read_postgres(connection, wanted, address.schemas, address.shown)
 
 
@@ -129,6 +129,18 @@ def read_postgres(
         return [_table(cursor, found) for found in _wanted(known, wanted)]
 
 
+def found_tables(connection: Connection[Any], schemas: Iterable[str] = ()) -> list[FoundTable]:
+    """Return the tables of some schemas, by default those of the search path, with their keys."""
+    with _snapshot(connection) as cursor:
+        return _definitions(cursor, tuple(schemas))
+
+
+def read_found(connection: Connection[Any], found: FoundTable) -> Table:
+    """Read one table."""
+    with _snapshot(connection) as cursor:
+        return _table(cursor, found)
+
+
 @contextmanager
 def _snapshot(connection: Connection[Any]) -> Iterator[Cursor[tuple[Any, ...]]]:
     """Open a transaction that sees one moment and changes nothing; or go into the caller's own."""
@@ -149,8 +161,16 @@ def _snapshot(connection: Connection[Any]) -> Iterator[Cursor[tuple[Any, ...]]]:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A table of the catalog: its schema and name there, and what we call it."""
+class FoundTable:
+    """A table of the catalog: its schema and name there, and what we call it.
+
+    Attributes
+    ----------
+    schema, table
+        Where its rows are.
+    definition
+        Its columns and keys.
+    """
 
     schema: str
     table: str
@@ -158,10 +178,11 @@ class _Found:
 
     @property
     def full(self) -> str:
+        """The name with its schema."""
         return f"{self.schema}.{self.table}"
 
 
-def _definitions(cursor: Cursor[tuple[Any, ...]], schemas: tuple[str, ...]) -> list[_Found]:
+def _definitions(cursor: Cursor[tuple[Any, ...]], schemas: tuple[str, ...]) -> list[FoundTable]:
     rows = cursor.execute(_TABLES, [list(schemas) or None]).fetchall()
     number = [oid for oid, _, _ in rows]
     often = Counter(table for _, _, table in rows)
@@ -184,10 +205,10 @@ def _definitions(cursor: Cursor[tuple[Any, ...]], schemas: tuple[str, ...]) -> l
         named = names.get(target, f"{schema}.{table}")
         key = ForeignKey(mine, named, tuple(there[place] for place in other))
         found[oid] = replace(found[oid], foreign_keys=(*found[oid].foreign_keys, key))
-    return [_Found(schema, table, found[oid]) for oid, schema, table in rows]
+    return [FoundTable(schema, table, found[oid]) for oid, schema, table in rows]
 
 
-def _wanted(known: list[_Found], wanted: Iterable[str] | None) -> list[_Found]:
+def _wanted(known: list[FoundTable], wanted: Iterable[str] | None) -> list[FoundTable]:
     if wanted is None:
         return known
     by_name = {found.full: found for found in known}
@@ -203,7 +224,7 @@ def _wanted(known: list[_Found], wanted: Iterable[str] | None) -> list[_Found]:
     return [by_name[name] for name in asked]
 
 
-def _table(cursor: Cursor[tuple[Any, ...]], found: _Found) -> Table:
+def _table(cursor: Cursor[tuple[Any, ...]], found: FoundTable) -> Table:
     from psycopg import Error, sql  # noqa: PLC0415 - an extra
 
     definition = found.definition

@@ -12,7 +12,7 @@ from mlnlearn.data.load.folder import SUFFIXES, read_folder, read_table
 from mlnlearn.data.load.frames import read_frames
 from mlnlearn.data.load.sql import SqlSource, read_sql
 from mlnlearn.data.load.tables import Table
-from mlnlearn.data.load.urls import is_url
+from mlnlearn.data.load.urls import is_url, shown_source
 from mlnlearn.errors import InputError, Location
 from mlnlearn.files import near_file
 from mlnlearn.registry import READERS
@@ -65,9 +65,20 @@ def read_tables(source: TablesSource, *, ddl: str | Path | None = None) -> list[
     if not is_url(text) and Path(source).suffix.lower() in SUFFIXES:
         return define_tables([read_table(Path(source).stem, Path(source))], ddl, None)
     if ddl is not None:
-        raise InputError(
-            "SQL definitions are for folders of CSV or Parquet files",
-            Location(text),
-            hint="a database declares the keys of its tables itself",
-        )
+        raise needless_definitions(text)
     return define_tables(read_sql(source), None, None)
+
+
+def needless_definitions(source: str) -> InputError:
+    """Return the complaint that a database was given with definitions of its tables.
+
+    Examples
+    --------
+    >>> print(needless_definitions("shop.duckdb").message)
+    SQL definitions are for folders of CSV or Parquet files
+    """
+    return InputError(
+        "SQL definitions are for folders of CSV or Parquet files",
+        Location(shown_source(source)),
+        hint="a database declares the keys of its tables itself",
+    )

@@ -23,6 +23,7 @@ from mlnlearn.data.load.spelling import (
     read_numbers,
 )
 from mlnlearn.data.load.tables import Table
+from mlnlearn.data.load.tally import Tally
 
 MANY_NUMBERS = 10
 """A column with more different numbers than this holds numbers; one with fewer, names for them."""
@@ -72,7 +73,9 @@ class Reading:
     true: str = ""
 
 
-def read_column(name: str, column: Column, declared: str = "") -> Reading:
+def read_column(
+    name: str, column: Column, declared: str = "", tally: Tally | None = None
+) -> Reading:
     """Judge a column that is neither a key nor a link.
 
     Parameters
@@ -83,6 +86,8 @@ def read_column(name: str, column: Column, declared: str = "") -> Reading:
         Its cells.
     declared
         Its SQL type, where something declares one.
+    tally
+        How often its names occur, where the cells are a sample of others; else counted.
 
     Examples
     --------
@@ -94,12 +99,18 @@ def read_column(name: str, column: Column, declared: str = "") -> Reading:
     """
     if column.opaque:
         return Reading("skip", f"holds {column.opaque}")
-    judged = _judge_alone(name, column, declared)
-    return judged or _judge_names(name, column)
+    judged = judge_alone(name, column, declared)
+    return judged or _judge_names(name, column, tally or Tally.of(column))
 
 
-def _judge_alone(name: str, column: Column, declared: str) -> Reading | None:
-    """Judge by what the cells are, whatever their frequencies: none, truths, numbers, moments."""
+def judge_alone(name: str, column: Column, declared: str) -> Reading | None:
+    """Judge by what the cells are, whatever their frequencies: none, truths, numbers, moments.
+
+    Examples
+    --------
+    >>> judge_alone("vip", Column.of(["yes", "no"]), "").role, judge_alone("a", Column.of("ab"), "")
+    ('flag', None)
+    """
     names, rows = column.names, len(column)
     if not names:
         return Reading("skip", "empty") if rows else Reading("value", "no rows")
@@ -128,29 +139,28 @@ def _judge_alone(name: str, column: Column, declared: str) -> Reading | None:
     return None
 
 
-def _judge_names(name: str, column: Column) -> Reading:
+def _judge_names(name: str, column: Column, tally: Tally) -> Reading:
     """Judge by how often which name occurs."""
-    names = column.names
-    counts = np.bincount(column.codes[~column.missing], minlength=len(names))
-    filled = int(counts.sum())
+    names, filled = column.names, tally.filled
     if len(column) < ENOUGH_ROWS:
         return Reading("value", _count(names))
     if _most(_URL, names):
         return Reading("skip", "addresses (URL)")
     if _most(_ADDRESS, names):
         return Reading("skip", "e-mail addresses")
-    if len(names) > max(_UNIQUE_SHARE * filled, MANY_NUMBERS):
+    if tally.distinct > max(_UNIQUE_SHARE * filled, MANY_NUMBERS):
         if np.mean([len(cell.split()) for cell in names[:1000]]) >= _TEXT_WORDS:
             return Reading("skip", "free text")
         if is_identifier(name):
             return Reading("skip", "identifiers")
         return Reading("skip", "nearly every row has its own")
-    if len(names) <= MANY_NAMES:
+    if tally.distinct <= MANY_NAMES:
         return Reading("value", _count(names))
-    kept = _frequent(names, counts)
-    if counts[[names.index(value) for value in kept]].sum() < _LEAST_COVERED * filled:
-        return Reading("skip", f"{len(names):,} values, none of them frequent")
-    return Reading("value", f"{len(kept)} frequent of {len(names):,} values", values=kept)
+    kept = _frequent(tally.names, tally.counts)
+    covered = sum(tally.counts[tally.names.index(value)] for value in kept)
+    if covered < _LEAST_COVERED * filled:
+        return Reading("skip", f"{tally.distinct:,} values, none of them frequent")
+    return Reading("value", f"{len(kept)} frequent of {tally.distinct:,} values", values=kept)
 
 
 def _frequent(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[str, ...]:
@@ -205,10 +215,11 @@ def row_time(table: Table, moments: Mapping[str, str]) -> str:
     possible = [name for name in moments if not _BIRTH.search(name.lower())]
 
     def earliness(name: str) -> tuple[bool, float]:
-        column = table.columns[name]
-        seconds = read_moments(column.names, moments[name])
-        cells = seconds[column.codes[~column.missing]]
-        return column.has_missing, float(cells.mean()) if len(cells) else np.inf
+        column, tally = table.columns[name], table.tally(name)
+        if tally is None or not tally.is_complete:
+            tally = Tally.of(column)
+        total = float(read_moments(tally.names, moments[name]) @ tally.counts)
+        return column.has_missing, total / tally.filled if tally.filled else np.inf
 
     return min(possible, key=earliness, default="")
 

@@ -199,7 +199,7 @@ def _read_duckdb(connection: duckdb.DuckDBPyConnection, wanted: list[str] | None
     # A cursor of its own, so that a result the caller still reads stays untouched.
     with connection.cursor() as cursor:
         tables = []
-        definitions, places = _duckdb_definitions(cursor)
+        definitions, places = duckdb_definitions(cursor)
         for item in _chosen(definitions, wanted):
             try:
                 columns = duckdb_columns(cursor, places[item.name])
@@ -210,15 +210,31 @@ def _read_duckdb(connection: duckdb.DuckDBPyConnection, wanted: list[str] | None
     return tables
 
 
-def _duckdb_definitions(
-    connection: duckdb.DuckDBPyConnection,
+def duckdb_definitions(
+    connection: duckdb.DuckDBPyConnection, attached: str = ""
 ) -> tuple[list[TableDefinition], dict[str, str]]:
     """Return the tables of all schemas, and how SQL speaks of each.
 
     A table is called by its name alone; where two schemas have one of that name, by
     ``schema.name``.
+
+    Parameters
+    ----------
+    connection
+        To a database.
+    attached
+        The name of another one, if its tables are meant.
+
+    Examples
+    --------
+    >>> with duckdb.connect() as connection:
+    ...     _ = connection.execute("CREATE TABLE dog (id INTEGER PRIMARY KEY)")
+    ...     [definition], places = duckdb_definitions(connection)
+    >>> definition.primary_key, places
+    (('id',), {'dog': '"memory"."main"."dog"'})
     """
-    here = "database_name = current_database()"
+    database = "'" + attached.replace("'", "''") + "'" if attached else "current_database()"
+    here = f"database_name = {database}"
     rows = connection.execute(
         f"SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE {here} AND "
         "NOT internal ORDER BY schema_name <> current_schema(), schema_name, table_oid"
@@ -251,8 +267,19 @@ def _duckdb_definitions(
     return list(found.values()), places
 
 
-def duckdb_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, Column]:
+def duckdb_columns(
+    connection: duckdb.DuckDBPyConnection, relation: str, order: str = ""
+) -> dict[str, Column]:
     """Read all columns of a DuckDB relation (SQL text that can follow FROM) as arrays.
+
+    Parameters
+    ----------
+    connection
+        To a database.
+    relation
+        What to read.
+    order
+        SQL of the order of its rows, where it has to be a certain one.
 
     Examples
     --------
@@ -273,7 +300,9 @@ def duckdb_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict
         elif kind.startswith("DECIMAL"):
             cell = f"CAST({cell} AS DOUBLE) AS {cell}"
         parts.append(cell)
-    arrays = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
+    ordered = f" ORDER BY {order}" if order else ""
+    select = f"SELECT {', '.join(parts)} FROM {relation}{ordered}"
+    arrays = connection.execute(select).fetchnumpy()
     return {
         title: Column.unreadable(len(arrays[title]), opaque[title])
         if title in opaque

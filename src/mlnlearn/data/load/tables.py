@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
+from mlnlearn.data.load.tally import Tally, Whole
 from mlnlearn.errors import InputError, Location
 
 ROW = "(row)"
@@ -80,6 +81,8 @@ class Table:
         Remarks on how columns were read, by column.
     parts
         Columns that a link was made of, which says all that they say.
+    whole
+        What is known of all rows, where these are a sample of them.
     """
 
     name: str
@@ -91,11 +94,26 @@ class Table:
     declared: abc.Mapping[str, str] = field(default_factory=dict)
     notes: abc.Mapping[str, str] = field(default_factory=dict)
     parts: abc.Set[str] = frozenset()
+    whole: Whole | None = None
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows, also where those here are a sample of them."""
+        return self.rows if self.whole is None else self.whole.rows
+
+    def distinct(self, column: str) -> int:
+        """Return how many names a column has, in all rows where that is known."""
+        here = len(self.columns[column].names)
+        return here if self.whole is None else self.whole.distinct.get(column, here)
+
+    def tally(self, column: str) -> Tally | None:
+        """Return how often names occur in all rows, where these are a sample and that is known."""
+        return None if self.whole is None else self.whole.tallies.get(column)
 
     def place(self, row: int | None = None) -> Location:
         """Return the place of a row (counted from 0), or of the whole table."""
