@@ -15,7 +15,7 @@ from mlnlearn.counting.sampled_table import SampledTable
 from mlnlearn.counting.sql_engine import Answer
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.reading import MANY_NAMES
-from mlnlearn.data.load.tally import Tally
+from mlnlearn.data.load.tally import NameTally
 
 _SHAPES = 100
 _PARTS = 3
@@ -120,7 +120,7 @@ def count_names(table: SampledTable, title: str) -> int:
     )
 
 
-def tally_of(table: SampledTable, title: str, column: Column, most: int = MANY_NAMES) -> Tally:
+def tally_of(table: SampledTable, title: str, column: Column, most: int = MANY_NAMES) -> NameTally:
     """Return how often the frequent names of a column occur in all rows.
 
     Parameters
@@ -135,13 +135,13 @@ def tally_of(table: SampledTable, title: str, column: Column, most: int = MANY_N
     most
         How many names are returned; only if all are, it matters that nearly each row has its own.
     """
-    cell, name, here = table.cell(title), table.name_of(title), Tally.of(column)
+    cell, name, here = table.cell(title), table.name_of(title), NameTally.of(column)
     if table.server.dialect is DUCKDB and most == MANY_NAMES < here.distinct:
         counted = f"approx_count_distinct({cell}) AS d, count({cell}) AS f"
         answer = table.server.fetch(f"SELECT {counted} FROM {table.used}")
         distinct, filled = int(answer["d"][0]), int(answer["f"][0])
         if distinct > _NEARLY_ALL * filled:
-            return Tally(here.names, here.counts, distinct, filled)
+            return NameTally(here.names, here.counts, distinct, filled)
     # names come in the order of a loader: numbers by size, texts as they occur
     by_size = table.server.dialect is DUCKDB and table.is_number(title)
     order = f"min({cell})" if by_size else f"min({table.row})"
@@ -154,4 +154,4 @@ def tally_of(table: SampledTable, title: str, column: Column, most: int = MANY_N
     if not names:
         return here
     counts = np.array(_numbers(answer, "n"), np.int64)
-    return Tally(names, counts, int(answer["d"][0]), int(answer["f"][0]))
+    return NameTally(names, counts, int(answer["d"][0]), int(answer["f"][0]))

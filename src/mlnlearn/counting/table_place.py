@@ -50,8 +50,8 @@ from mlnlearn.resources import in_use
 
 MOST_VALUES = 10_000
 """Values of a column that are names; where there are more it is hardly one of few values each."""
-BYTES_OF_ARGUMENT = 40
-"""What an argument of a fact takes in memory while families are counted."""
+BYTES_OF_CELL = 80
+"""What a cell of tables takes in memory, names and all, while they are read and learned from."""
 _NAMES = re.compile(
     "CHAR|TEXT|STRING|INT|BOOL|ENUM|UUID|DATE|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC", re.IGNORECASE
 )
@@ -154,11 +154,16 @@ def left_in_place(
     declared = declarations_of(source, schema)
     if declared is not None and mapping is None:
         return Data((facts_in_place(source, declared),), declarations=declared)
-    if resources.engine == "auto":
-        path = Path(source)
-        if _bytes_of(path) <= resources.nbytes or (path.is_dir() and others_than_parquet(path)):
-            return None
-    database, whole = tables_in_place(source, mapping, ddl=schema)
+    if resources.engine != "auto":
+        database, whole = tables_in_place(source, mapping, ddl=schema)
+        return Data((database,), whole)
+    path = Path(source)
+    if _bytes_of(path) <= resources.nbytes or (path.is_dir() and others_than_parquet(path)):
+        return None
+    try:
+        database, whole = tables_in_place(source, mapping, ddl=schema)
+    except InputError:
+        return None  # who asked for nothing has them loaded, which can more, or says what is wrong
     return Data((database,), whole)
 
 
@@ -226,7 +231,7 @@ def _says_all(
 
 
 def _bytes_of(path: Path) -> int:
-    """Return about what tables take in memory while families are counted."""
+    """Return about what tables take in memory."""
     server, relations, _ = duckdb_relations(path, ())
     cells = 0
     for relation in relations.values():
@@ -234,7 +239,7 @@ def _bytes_of(path: Path) -> int:
         titles = server.fetch(f"SELECT * FROM {relation} LIMIT 0")
         cells += int(rows) * len(titles)
     server.close()
-    return BYTES_OF_ARGUMENT * cells
+    return BYTES_OF_CELL * cells
 
 
 class TablePlace(SqlPlace):

@@ -39,7 +39,7 @@ from mlnlearn.data.load.reading import (
 )
 from mlnlearn.data.load.spelling import number_spelling
 from mlnlearn.data.load.tables import ForeignKey, Table, row_ids
-from mlnlearn.data.load.tally import Tally
+from mlnlearn.data.load.tally import NameTally
 from mlnlearn.errors import DataWarning
 
 _ROUNDS = 100
@@ -263,7 +263,7 @@ class _Derivation:
         if sampled is None or sampled.is_whole or table.whole is None:
             return table
         keys = {*table.primary_key, *(c for key in table.foreign_keys for c in key.columns)}
-        tallies: dict[str, Tally] = {}
+        tallies: dict[str, NameTally] = {}
         for name, column in table.columns.items():
             titles = self.samples.titles(sampled, (name,))
             if name in keys or not titles or len(column.names) <= MANY_NUMBERS:

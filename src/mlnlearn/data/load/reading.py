@@ -23,7 +23,7 @@ from mlnlearn.data.load.spelling import (
     read_numbers,
 )
 from mlnlearn.data.load.tables import Table
-from mlnlearn.data.load.tally import Tally
+from mlnlearn.data.load.tally import NameTally
 
 MANY_NUMBERS = 10
 """A column with more different numbers than this holds numbers; one with fewer, names for them."""
@@ -74,7 +74,7 @@ class Reading:
 
 
 def read_column(
-    name: str, column: Column, declared: str = "", tally: Tally | None = None
+    name: str, column: Column, declared: str = "", tally: NameTally | None = None
 ) -> Reading:
     """Judge a column that is neither a key nor a link.
 
@@ -100,7 +100,7 @@ def read_column(
     if column.opaque:
         return Reading("skip", f"holds {column.opaque}")
     judged = judge_alone(name, column, declared)
-    return judged or _judge_names(name, column, tally or Tally.of(column))
+    return judged or _judge_names(name, column, tally or NameTally.of(column))
 
 
 def judge_alone(name: str, column: Column, declared: str) -> Reading | None:
@@ -139,7 +139,7 @@ def judge_alone(name: str, column: Column, declared: str) -> Reading | None:
     return None
 
 
-def _judge_names(name: str, column: Column, tally: Tally) -> Reading:
+def _judge_names(name: str, column: Column, tally: NameTally) -> Reading:
     """Judge by how often which name occurs."""
     names, filled = column.names, tally.filled
     if len(column) < ENOUGH_ROWS:
@@ -217,7 +217,7 @@ def row_time(table: Table, moments: Mapping[str, str]) -> str:
     def earliness(name: str) -> tuple[bool, float]:
         column, tally = table.columns[name], table.tally(name)
         if tally is None or not tally.is_complete:
-            tally = Tally.of(column)
+            tally = NameTally.of(column)
         total = float(read_moments(tally.names, moments[name]) @ tally.counts)
         return column.has_missing, total / tally.filled if tally.filled else np.inf
 

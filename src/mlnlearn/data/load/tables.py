@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnlearn.data.load.columns import Column
-from mlnlearn.data.load.tally import Tally, Whole
+from mlnlearn.data.load.tally import NameTally, Whole
 from mlnlearn.errors import InputError, Location
 
 ROW = "(row)"
@@ -111,7 +111,7 @@ class Table:
         here = len(self.columns[column].names)
         return here if self.whole is None else self.whole.distinct.get(column, here)
 
-    def tally(self, column: str) -> Tally | None:
+    def tally(self, column: str) -> NameTally | None:
         """Return how often names occur in all rows, where these are a sample and that is known."""
         return None if self.whole is None else self.whole.tallies.get(column)
 

@@ -12,7 +12,7 @@ from mlnlearn.data.load.columns import Column
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class NameTally:
     """Names of a column with how often they occur.
 
     Attributes
@@ -28,7 +28,7 @@ class Tally:
 
     Examples
     --------
-    >>> tally = Tally.of(Column.of(["low", None, "high", "low"]))
+    >>> tally = NameTally.of(Column.of(["low", None, "high", "low"]))
     >>> tally.names, tally.counts.tolist(), tally.distinct, tally.filled
     (('low', 'high'), [2, 1], 2, 3)
     """
@@ -44,7 +44,7 @@ class Tally:
         return len(self.names) == self.distinct
 
     @classmethod
-    def of(cls, column: Column) -> Tally:
+    def of(cls, column: Column) -> NameTally:
         """Count the names of a column."""
         counts = np.bincount(column.codes[~column.missing], minlength=len(column.names))
         return cls(column.names, counts, len(column.names), int(counts.sum()))
@@ -66,4 +66,4 @@ class Whole:
 
     rows: int
     distinct: abc.Mapping[str, int] = field(default_factory=dict)
-    tallies: abc.Mapping[str, Tally] = field(default_factory=dict)
+    tallies: abc.Mapping[str, NameTally] = field(default_factory=dict)

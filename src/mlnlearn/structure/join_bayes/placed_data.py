@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mlnlearn.counting.placed import SqlPlace, no_room
 from mlnlearn.counting.sql_engine import Answer, FullServerError, StoringServer
-from mlnlearn.counting.table_place import BYTES_OF_ARGUMENT, TablePlace, warn_of_lost
+from mlnlearn.counting.table_place import TablePlace, warn_of_lost
 from mlnlearn.data.database import Database
 from mlnlearn.data.load.mapping import ColumnMapping, TableMapping
 from mlnlearn.data.load.mapping import Mapping as TablesMapping
@@ -22,6 +22,7 @@ from mlnlearn.structure.join_bayes.encode import CountedData
 from mlnlearn.structure.join_bayes.layout import NetLayout, Relationship
 
 _NUMBERS = count()
+_BYTES_OF_ARGUMENT = 40  # what an argument of a fact takes in memory while families are counted
 
 
 def counted_in_place(databases: Collection[Database]) -> bool:
@@ -37,7 +38,7 @@ def counted_in_place(databases: Collection[Database]) -> bool:
     if resources.engine != "auto":
         return resources.engine != "memory"
     arguments = sum(p.arity * place.listed(p.name) for p in first.schema.predicates)
-    return BYTES_OF_ARGUMENT * arguments > resources.nbytes
+    return _BYTES_OF_ARGUMENT * arguments > resources.nbytes
 
 
 class PlacedData(CountedData):
