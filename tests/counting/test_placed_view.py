@@ -333,3 +333,37 @@ def test_a_full_disk_is_said(monkeypatch):
     monkeypatch.setattr(placed_view, "posix_fallocate", full)
     with pytest.raises(MemoryLimitError, match="no room for 8,000 bytes"):
         ArrayRoom(0).array(1000, np.float64)
+
+
+def test_tables_at_postgresql_are_read_as_in_memory(postgres):
+    import psycopg  # noqa: PLC0415 - an extra
+
+    address = f"{postgres}/postgres"
+    people = "generate_series(0, 79) k"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS clinic CASCADE")
+        connection.execute("CREATE SCHEMA clinic")
+        connection.execute(
+            "CREATE TABLE clinic.person AS SELECT k AS id, 20 + k % 31 AS age, "
+            "CASE WHEN k % 7 > 0 THEN 150 + k / 3.0 END::double precision AS height, "
+            "DATE '1990-01-01' + k AS born, (ARRAY['f', 'm', 'x'])[1 + k % 3] AS sex, "
+            f"k % 2 = 0 AS member FROM {people}"
+        )
+        connection.execute(
+            "CREATE TABLE clinic.visit AS SELECT 'v' || k AS id, k % 40 AS person, "
+            "TIMESTAMP '2020-01-01 10:00:00.25' + k * INTERVAL '1 hour' AS at, "
+            f"(k * 1.25)::numeric(8, 2) AS cost FROM {people}"
+        )
+        connection.execute("ALTER TABLE clinic.person ADD PRIMARY KEY (id)")
+        connection.execute("ALTER TABLE clinic.visit ADD PRIMARY KEY (id)")
+        connection.execute(
+            "ALTER TABLE clinic.visit ADD FOREIGN KEY (person) REFERENCES clinic.person (id)"
+        )
+    source = f"{address}?schema=clinic"
+    memory = ml.tables_data(source).data
+    with ml.counting_with("postgresql"):
+        placed = ml.tables_in_place(source, memory.mapping)
+        view = relational([placed.database], placed.mapping)
+        assert_same(view, relational(memory.databases, memory.mapping))
+        boost = ml.RelationalBoost(target="person.member", steps=20)
+        assert boost.fit(placed).model.trees == boost.fit(memory).model.trees
