@@ -86,27 +86,28 @@ class SampledLink:
         """Return the SQL of the rows whose links lead nowhere."""
         return f"SELECT r FROM {self._compared(self.table.every, self.target.every)} WHERE lost"
 
-    def close(self, most: int, *, is_key: bool) -> None:
-        """Have the rows join that links of the sample lead to.
-
-        Where the sample of their table is larger than `most` already, links that are no keys are
-        led to rows within it instead: a chain of links could else end in all rows.
-        """
-        if self.target.is_whole:
-            return
-        if self.target.rows > most and not is_key and len(self.columns) == 1:
-            (column,), (key,) = self.columns, self.keys
-            name, filled = self.target.name_of(key), self.target.filled(self.keys)
-            inside = f"SELECT {name} AS k FROM {self.target.sample} WHERE {filled}"
-            every = f"SELECT {name} AS k FROM {self.target.every} WHERE {filled}"
-            self.table.repoint(column, inside, every)
-            return
+    def close(self) -> None:
+        """Have the rows join that links of the sample lead to."""
         names = ", ".join(self.table.name_of(title) for title in self.columns)
         keys = ", ".join(self.target.name_of(title) for title in self.keys)
         self.target.want(
             f"SELECT {self.target.row} FROM {self.target.every} WHERE ({keys}) IN (SELECT {names} "
             f"FROM {self.table.sample} WHERE {self.table.filled(self.columns)})"
         )
+
+    def cut_short(self) -> bool:
+        """Have links to rows outside the sample lead to one in it; False if that cannot be.
+
+        A long chain of links need not be followed to its end: what matters is that they lead to
+        some row.
+        """
+        if len(self.columns) > 1:
+            return False
+        name, filled = self.target.name_of(self.keys[0]), self.target.filled(self.keys)
+        inside = f"SELECT {name} AS k FROM {self.target.sample} WHERE {filled}"
+        every = f"SELECT {name} AS k FROM {self.target.every} WHERE {filled}"
+        self.table.repoint(self.columns[0], inside, every)
+        return True
 
     def show(self, lost: int | None) -> None:
         """Have rows join until the sample says of lost links what all rows do.

@@ -189,7 +189,12 @@ class SampledTable:
     def repoint(self, title: str, keys: str, every_key: str) -> None:
         """Have links to rows outside a sample lead to one in it; those to no row stay as they are.
 
-        So that long chains of links need not be followed to their ends.
+        Parameters
+        ----------
+        title
+            The column of links.
+        keys, every_key
+            SQL of the keys ``k`` of the rows in the sample that they lead to, and of all rows.
         """
         name, raw = self.name_of(title), self._quoted(title)
         kind = self.definition.columns[title]

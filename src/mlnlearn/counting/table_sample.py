@@ -47,6 +47,8 @@ _MOMENTS = 10_000
 """Different days and moments whose mean is that of all rows; of more, that of the sample."""
 _GROWTH = 4
 """Times its first size that a sample grows to before links into it are no longer followed."""
+_STEPS = 20
+"""Links that lead to others are followed so far: a long chain of them could end in all rows."""
 _WITNESSES = 500
 """About how many rows join a sample to show what others are like."""
 
@@ -115,6 +117,7 @@ class _Derivation:
             self.empty[table.name] = want_extremes(table)
             table.take()
         self.samples, self.edits = Samples(source, edits, ddl), edits
+        self.steps = 0
         self.asked: set[tuple[str, ...]] = set()
         self.unique: dict[tuple[str, Titles], bool] = {}
         self.lost: dict[SampledLink, int | None] = {}
@@ -229,10 +232,13 @@ class _Derivation:
     def _close(self) -> bool:
         """Have the rows that links lead to; tell whether there are news of how many names refer."""
         news = False
+        self.steps += 1
         for link, is_key in self._links():
             if self.lost[link] is None:
                 continue
-            link.close(_GROWTH * (self.most + _WITNESSES), is_key=is_key)
+            is_long = self.steps > _STEPS or link.target.rows > _GROWTH * (self.most + _WITNESSES)
+            if not is_long or is_key or not link.cut_short():
+                link.close()
             table, title = link.table, link.columns[0]
             if link.strict and not table.is_whole and self._is_new(table.name, title, "names"):
                 self.samples.know_distinct(table.name, title, count_names(table, title))
