@@ -8,12 +8,12 @@ at the server, but for those of columns of a few.
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from os import posix_fallocate
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -53,6 +53,7 @@ from mlnlearn.resources import in_use
 _NONE, _LOST = -1, -2  # of a cell: there is nothing in it, or what it names is not there
 _ROWS = 1 << 20  # fetched at once
 _JOINS = 8  # of one statement
+_PIECE = 1 << 20
 _TABLES = count()
 
 
@@ -83,13 +84,24 @@ class ArrayRoom:
             return np.zeros(length, kind)
         try:
             with tempfile.TemporaryFile(prefix="mlnlearn-") as file:
-                posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is known now, not later
+                _reserve(file, nbytes)
                 return np.frombuffer(mmap.mmap(file.fileno(), nbytes), kind)
         except OSError as error:
             raise MemoryLimitError(
                 f"no room for {nbytes:,} bytes of a column on disk: {error.strerror}",
                 hint="let TMPDIR name a folder on a larger disk, or give more --memory",
             ) from error
+
+
+def _reserve(file: IO[bytes], nbytes: int) -> None:
+    """Take room on the disk: a full one is known now, not when a page is written back."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, nbytes)
+        return
+    zeros = bytes(_PIECE)
+    for start in range(0, nbytes, _PIECE):
+        file.write(zeros[: nbytes - start])
+    file.flush()
 
 
 @dataclass(frozen=True)
