@@ -12,11 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnlearn.data.load.spelling import number_spelling, read_numbers
 from mlnlearn.data.vocabulary import number_name
 
 Codes = NDArray[np.int32]
@@ -142,6 +144,16 @@ class Column:
     def has_missing(self) -> bool:
         """Whether any row has no value."""
         return bool((self.codes < 0).any())
+
+    @cached_property
+    def number_spelling(self) -> str | None:
+        """How all cells write numbers; None where not all are numbers: see `number_spelling`."""
+        return number_spelling(self.names)
+
+    @cached_property
+    def holds_integers(self) -> bool:
+        """Whether all cells are whole numbers, plainly written."""
+        return self.number_spelling == "" and bool((read_numbers(self.names) % 1 == 0).all())
 
     def recoded(self, names: Sequence[str | None]) -> Column:
         """Return the column with its distinct names replaced one by one (None: missing)."""

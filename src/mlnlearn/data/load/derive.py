@@ -18,7 +18,6 @@ from mlnlearn.data.load.mapping import (
 )
 from mlnlearn.data.load.names import clean_name, type_name, unused
 from mlnlearn.data.load.reading import Reading, moments_spelled, read_column, row_time
-from mlnlearn.data.load.spelling import number_spelling
 from mlnlearn.data.load.tables import ROW, Table, resolve_reference
 from mlnlearn.errors import InputError, collected, raise_all
 
@@ -154,7 +153,7 @@ def _reading(table: Table, name: str, edit: abc.Mapping[str, Any]) -> Reading:
     """Judge a column's cells, bound by what the user said of it."""
     column, role = table.columns[name], edit.get("as", "")
     judged = read_column(name, column, table.declared.get(name, ""), table.tally(name))
-    numbers, moments = number_spelling(column.names), moments_spelled(name, column)
+    numbers, moments = column.number_spelling, moments_spelled(name, column)
     if role == "time" and moments is not None:
         return Reading(role, judged.why, moments)
     if role == "number" and numbers is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlnlearn.data.load.columns import Column
 from mlnlearn.data.load.reading import is_identifier
-from mlnlearn.data.load.spelling import moment_spelling, number_spelling, read_numbers
+from mlnlearn.data.load.spelling import moment_spelling
 from mlnlearn.data.load.tables import ForeignKey, Table, row_ids
 
 MOST_LOST = 0.05
@@ -98,7 +98,7 @@ def possible_links(tables: Sequence[Table]) -> list[PossibleLink]:
         for name, column in table.columns.items():
             ways = {target: _way(table, name, target, primary) for target in primary}
             if column.names and any(ways.values()):
-                is_text = number_spelling(column.names) is None
+                is_text = column.number_spelling is None
                 found += [
                     PossibleLink(table.name, name, target, primary[target], way == "text")
                     for target, way in ways.items()
@@ -136,10 +136,9 @@ def _primary_key(table: Table) -> str:
 
 def _can_name(column: Column) -> bool:
     """Tell whether cells can name things: neither fractions nor days."""
-    spelled = number_spelling(column.names)
-    if spelled is None:
+    if column.number_spelling is None:
         return moment_spelling(column.names) is None
-    return not spelled and bool((read_numbers(column.names) % 1 == 0).all())
+    return column.holds_integers
 
 
 def _word(name: str) -> str:
@@ -197,7 +196,7 @@ def _candidates(
     whole: abc.Mapping[str, tuple[bool, int, int]],
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield tables that a column may refer to: how sure (less is surer), their size, name, why."""
-    is_text = number_spelling(column.names) is None
+    is_text = column.number_spelling is None
     for target, key in primary.items():
         way = _way(table, name, target, primary)
         if not way or (way == "text" and not is_text):

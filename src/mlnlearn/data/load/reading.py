@@ -18,7 +18,6 @@ from mlnlearn.data.load.spelling import (
     digits_spelling,
     epoch_spelling,
     moment_spelling,
-    number_spelling,
     read_moments,
     read_numbers,
 )
@@ -130,7 +129,7 @@ def judge_alone(name: str, column: Column, declared: str) -> Reading | None:
     dated = None if coded else moments_spelled(name, column)
     if dated is not None:
         return Reading("time", _spelled_as("days or moments", dated), dated)
-    spelled = number_spelling(names)
+    spelled = column.number_spelling
     if spelled is not None and len(names) > MANY_NUMBERS:
         whole = bool((read_numbers(names, spelled) % 1 == 0).all())
         if not (coded and whole):
