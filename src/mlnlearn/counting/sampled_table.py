@@ -26,6 +26,8 @@ _MOST_WHOLE = 10**15
 class SampledTable:
     """A table, and the rows of it that are looked at.
 
+    It `has_changed` where there is more in the sample than was read last.
+
     Parameters
     ----------
     server
@@ -73,7 +75,7 @@ class SampledTable:
         self.every = f"(SELECT {numbered} FROM {relation} x{place}) t{place}"
         self.used = self.every
         self.rows = self.size = 0
-        self._changed = False
+        self.has_changed = True
 
     def _quoted(self, title: str) -> str:
         return self.server.dialect.quoted(title)
@@ -116,18 +118,18 @@ class SampledTable:
             self.want(f"VALUES {numbers}")
 
     def take(self) -> bool:
-        """Take in the rows that are wanted; tell whether the sample is another one than before."""
-        changed, self._changed = self._changed, False
+        """Take in the rows that are wanted; tell whether there were new ones."""
         if self.is_whole:
-            return changed
+            return False
         new = f"{self.row} IN (SELECT {self.row} FROM {self._wanted})"
         new += f" AND {self.row} NOT IN (SELECT {self.row} FROM {self.sample})"
         wanted = f"SELECT count(DISTINCT {self.row}) AS n FROM {self._wanted} WHERE {new}"
         if not self.number(wanted):
-            return changed
+            return False
         self.server.fetch(f"INSERT INTO {self.sample} SELECT * FROM {self.every} WHERE {new}")
         self.server.fetch(f"DELETE FROM {self._wanted}")
         self.rows = self.number(f"SELECT count(*) AS n FROM {self.sample}")
+        self.has_changed = True
         return True
 
     def leave_out(self, rows: str) -> None:
@@ -136,6 +138,7 @@ class SampledTable:
 
     def read(self) -> Table:
         """Return the sample as a table in memory, its rows in the order of the whole."""
+        self.has_changed = False
         return self._read(self)
 
     def number(self, statement: str) -> int:
@@ -202,4 +205,4 @@ class SampledTable:
         if self.number(f"SELECT count(*) AS n FROM {self.sample} WHERE {outside}"):
             inside = f"(SELECT CAST(min(k) AS {kind}) FROM ({keys}) a)"
             self.server.fetch(f"UPDATE {self.sample} SET {raw} = {inside} WHERE {outside}")
-            self._changed = True
+            self.has_changed = True

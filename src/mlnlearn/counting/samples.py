@@ -50,7 +50,9 @@ class Samples:
 
     def take(self) -> bool:
         """Take in the rows that are wanted; tell whether there were any."""
-        changed = [table for table in self.source.tables if table.take()]
+        for table in self.source.tables:
+            table.take()
+        changed = [table for table in self.source.tables if table.has_changed]
         self.read.update((table.name, table.read()) for table in changed)
         if changed:
             self._forget()

@@ -37,7 +37,6 @@ from mlnlearn.data.load.reading import (
     judge_alone,
     moments_spelled,
 )
-from mlnlearn.data.load.spelling import number_spelling
 from mlnlearn.data.load.tables import ForeignKey, Table, row_ids
 from mlnlearn.data.load.tally import NameTally
 from mlnlearn.errors import DataWarning
@@ -117,7 +116,6 @@ class _Derivation:
             self.empty[table.name] = want_extremes(table)
             table.take()
         self.samples, self.edits = Samples(source, edits, ddl), edits
-        self.steps = 0
         self.asked: set[tuple[str, ...]] = set()
         self.unique: dict[tuple[str, Titles], bool] = {}
         self.lost: dict[SampledLink, int | None] = {}
@@ -154,7 +152,7 @@ class _Derivation:
                 if len(column.names) <= MANY_NAMES and self._is_new(table.name, title, "values"):
                     want_values(table, title)
                 if table.is_text(title) and self._is_new(table.name, title, "spelling"):
-                    numbers = number_spelling(column.names) is not None
+                    numbers = column.number_spelling is not None
                     if numbers or moments_spelled(title, column) is not None:
                         want_spellings(table, title)
 
@@ -231,14 +229,17 @@ class _Derivation:
 
     def _close(self) -> bool:
         """Have the rows that links lead to; tell whether there are news of how many names refer."""
+        links = [(link, is_key) for link, is_key in self._links() if self.lost[link] is not None]
+        for step in range(_STEPS):
+            for link, is_key in links:
+                is_long = link.target.rows > _GROWTH * (self.most + _WITNESSES)
+                if is_key or not (is_long or step == _STEPS - 1) or not link.cut_short():
+                    link.close()
+            grown = [table.take() for table in self.tables]
+            if not any(grown):
+                break
         news = False
-        self.steps += 1
-        for link, is_key in self._links():
-            if self.lost[link] is None:
-                continue
-            is_long = self.steps > _STEPS or link.target.rows > _GROWTH * (self.most + _WITNESSES)
-            if not is_long or is_key or not link.cut_short():
-                link.close()
+        for link, _ in links:
             table, title = link.table, link.columns[0]
             if link.strict and not table.is_whole and self._is_new(table.name, title, "names"):
                 self.samples.know_distinct(table.name, title, count_names(table, title))
