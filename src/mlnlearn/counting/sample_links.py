@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from mlnlearn.counting.sampled_table import SampledTable
 from mlnlearn.data.load.guess import MOST_LOST, are_too_many
 
+WITNESSES = 500
+"""About how many rows are in a sample to show something, and not by chance."""
 _SURE = 4.0
 """Standard deviations beyond which the share of lost links in a sample is not by chance."""
 
@@ -75,7 +77,8 @@ class SampledLink:
         filled, lost = self._counts(self.table.sample, self.target.every)
         if self.guessed and filled:
             noise = math.sqrt(MOST_LOST * (1 - MOST_LOST) / filled)
-            if (self.strict and lost) or lost / filled > MOST_LOST + _SURE * noise:
+            by_chance = filled * (MOST_LOST + _SURE * noise) + WITNESSES
+            if (self.strict and lost) or lost > by_chance:
                 return None
         if not self.table.is_whole:
             filled, lost = self._counts(self.table.every, self.target.every)

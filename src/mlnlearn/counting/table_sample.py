@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlnlearn.counting.sample_links import SampledLink
+from mlnlearn.counting.sample_links import WITNESSES, SampledLink
 from mlnlearn.counting.sample_sources import SampledSource, open_source
 from mlnlearn.counting.sample_witnesses import (
     count_names,
@@ -48,8 +48,6 @@ _GROWTH = 4
 """Times its first size that a sample grows to before links into it are no longer followed."""
 _STEPS = 20
 """Links that lead to others are followed so far: a long chain of them could end in all rows."""
-_WITNESSES = 500
-"""About how many rows join a sample to show what others are like."""
 
 
 def derived_mapping(
@@ -232,7 +230,7 @@ class _Derivation:
         links = [(link, is_key) for link, is_key in self._links() if self.lost[link] is not None]
         for step in range(_STEPS):
             for link, is_key in links:
-                is_long = link.target.rows > _GROWTH * (self.most + _WITNESSES)
+                is_long = link.target.rows > _GROWTH * (self.most + WITNESSES)
                 if is_key or not (is_long or step == _STEPS - 1) or not link.cut_short():
                     link.close()
             grown = [table.take() for table in self.tables]
