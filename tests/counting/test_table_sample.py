@@ -117,8 +117,9 @@ def people(folder, select, rows=5000, **others):
         ("CASE WHEN range = 3517 THEN 'EUR' END AS c", 'as = "flag"'),
         ("CASE WHEN range = 3517 THEN 'maybe' ELSE 'no' END AS c", 'as = "value"'),
         ("CASE WHEN range = 3517 THEN '13/31/2020' ELSE '01/02/2020' END AS c", 'as = "value"'),
-        ("strftime(DATE '2020-01-01' + range::INT % 12 + 20 * (range = 3517)::INT, '%m/%d/%Y') "
-         "AS c", 'spelled = "%m/%d/%Y"'),
+        ("strftime(DATE '1990-01-01' + to_months(range::INT % 300) + to_days(range::INT % 12 "
+         "+ CASE WHEN range = 3517 THEN 12 ELSE 0 END), '%m/%d/%Y') AS c",
+         'spelled = "%m/%d/%Y"'),
         ("CASE WHEN range = 3517 THEN 'none' ELSE '' || range END AS c", 'as = "skip"'),
         ("1500000000 + range * (CASE WHEN range = 3517 THEN 10**12 ELSE 1 END) AS c", '"number"'),
         ("range + (range = 3517)::INT / 2 AS zip", 'as = "number"'),
@@ -146,8 +147,9 @@ def test_a_key_that_repeats_outside_the_sample_is_none(tmp_path):
 
 def linked(folder, lost, extra=""):
     """Visits of people, of which some are of nobody; definitions may say that they refer."""
-    visit = f"SELECT range AS id, CASE WHEN {lost} THEN -1 ELSE range % 5000 END AS person_id"
-    people(folder, "range % 3 AS sex", visit=f"{visit} FROM range(8000)")
+    visit = f"SELECT range AS id, 2 * (range % 5000) + ({lost})::INT AS person_id FROM range(8000)"
+    person = "SELECT 2 * range AS id, range % 3 AS sex FROM range(5000)"
+    people(folder, "1 AS one", person=person, visit=visit)
     if extra:
         (folder / "schema.sql").write_text(extra)
     return folder
@@ -187,6 +189,44 @@ def test_of_two_tables_with_one_key_that_of_all_things_is_told_by_all_rows(tmp_p
     assert plain(found) == plain(loaded(folder))
     assert found["best"]["name"].references == "things"
     assert found["visit"]["who"].references == "things"
+
+
+def test_the_smaller_of_two_tables_is_told_by_all_rows(tmp_path):
+    """Its sample is the larger one, with rows that show its many columns."""
+    cells = ", ".join(f"hash(range + {k}000) % 97 AS c{k}" for k in range(6))
+    folder = people(
+        tmp_path / "f",
+        "1 AS one",
+        50,
+        club="SELECT CASE WHEN range < 150 THEN range ELSE 10000 + range END AS team_id, 1 AS one "
+        "FROM range(3000)",
+        squad=f"SELECT range AS team_id, {cells} FROM range(400)",
+        visit="SELECT range AS id, range % 150 AS team_id FROM range(4000)",
+    )
+    found = derived(folder)
+    assert plain(found) == plain(loaded(folder))
+    assert found["visit"]["team_id"].references == "squad"
+
+
+def test_rows_that_are_left_out_do_not_count(tmp_path):
+    """A word is frequent by one row too few, since that row refers to nobody."""
+    word = "CASE WHEN range < 5 THEN 'rare' WHEN range < 9 THEN 'rarer' ELSE 'w' || range % 29 END"
+    rated = (
+        f"SELECT CASE WHEN range = 2 THEN -1 ELSE range END AS person_id, range % 50 AS thing_id, "
+        f"{word} AS word FROM range(3000)"
+    )
+    folder = people(
+        tmp_path / "f", "1 AS one", rated=rated, thing="SELECT range AS id FROM range(50)"
+    )
+    (folder / "schema.sql").write_text(
+        "CREATE TABLE person (id INTEGER PRIMARY KEY, one INTEGER);\n"
+        "CREATE TABLE thing (id INTEGER PRIMARY KEY);\n"
+        "CREATE TABLE rated (person_id INTEGER REFERENCES person, thing_id INTEGER REFERENCES "
+        "thing, word TEXT, PRIMARY KEY (person_id, thing_id));\n"
+    )
+    found = derived(folder)
+    assert plain(found) == plain(loaded(folder))
+    assert len(found["rated"]["word"].values) == 29
 
 
 def spied(monkeypatch):
