@@ -99,8 +99,8 @@ def tables_in_place(
     ... columns.sex = { as = "value", predicate = "sex", type = "sex_value", functional = true }
     ... '''
     >>> database, _ = tables_in_place(folder, text)
-    >>> database.count("sex"), database.domains["sex_value"].names
-    (2, ('f', 'm'))
+    >>> database.count("sex"), list(database.domains["sex_value"].names)
+    (2, ['f', 'm'])
     """
     whole = _whole(source, mapping)
     if whole is None:

@@ -70,8 +70,8 @@ def bands_of(numbers: NDArray[np.float64], *, is_time: bool, bands: int = BANDS)
 
     Examples
     --------
-    >>> bands_of(np.array([1.0, 1.0, 1.0, 1.0, 7.0]), is_time=False)
-    (7.0,)
+    >>> bands_of(np.array([20.0, 30.0, 40.0, 50.0]), is_time=False, bands=2)
+    (35.0,)
     """
     cuts: tuple[Cut, ...] = (
         find_moments(numbers, bands) if is_time else find_cuts(numbers, bands, "quantile")

@@ -125,6 +125,10 @@ class PlacedNames(Sequence[str]):
             yield from self._block(number)
         yield from self._more
 
+    def __repr__(self) -> str:
+        more = ", …" if len(self) > 3 else ""
+        return f"PlacedNames({len(self)}: {', '.join(self[:3])}{more})"
+
     def _block(self, number: int) -> list[str]:
         found = self._blocks.get(number)
         if found is None:
