@@ -127,6 +127,20 @@ def test_a_duckdb_file_is_read_as_its_tables(shop, little):
         file.unlink()
 
 
+def test_texts_without_a_letter_are_empty_cells_of_a_duckdb_file(tmp_path, little):
+    file = tmp_path / "people.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        cells = "CASE WHEN i % 3 = 0 THEN ' ' WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS mood"
+        rows = f"SELECT 'k' || i AS id, {cells} FROM range(60) t(i)"
+        connection.execute(f"CREATE TABLE person AS {rows}")
+        connection.execute("ALTER TABLE person ADD PRIMARY KEY (id)")
+    data = ml.tables_data(file).data
+    placed = ml.tables_in_place(file, data.mapping)
+    view = relational([placed.database], placed.mapping)
+    assert_same(view, relational(data.databases, data.mapping))
+    assert (view["person"].columns["mood"].codes < 0).sum() == 20
+
+
 @pytest.mark.parametrize("tables", [chain_tables, self_tables, flag_tables])
 def test_relations_with_columns_are_read_as_in_memory(tables, tmp_path, little):
     for seed in range(4):

@@ -256,7 +256,7 @@ class TablePlace(SqlPlace):
     kinds
         Of each table, the types of its columns.
     blanks
-        Whether texts without a letter are empty cells.
+        Whether texts without a letter are empty cells in keys and links, as they are elsewhere.
     """
 
     def __init__(
@@ -369,7 +369,7 @@ class TablePlace(SqlPlace):
         text = f"CAST({raw} AS {dialect.text})"
         if _FRACTIONS.search(kind):  # whole numbers lose their .0, as constants do
             text = f"regexp_replace(CAST(CAST({raw} AS {dialect.real}) AS {dialect.text}), {_ZERO})"
-        if self.blanks and _TEXTS.search(kind):
+        if _TEXTS.search(kind) and (self.blanks or column.role not in ("key", "link")):
             text = f"CASE WHEN trim({text}) = '' THEN NULL ELSE {text} END"
         if column.values:
             wanted = ", ".join(map(dialect.literal, column.values))
